@@ -1,5 +1,5 @@
-// The model runner's part with a draft model: it runs between the model's steps, and no fault of it is
-// anybody's.
+// The model runner's part with a draft model, which runs between the model's steps: no fault of its own ends
+// a request.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

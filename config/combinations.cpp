@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace troupe::config {
 namespace {
@@ -20,6 +21,10 @@ void warn_of_no_effect(const loaded_settings& loaded, const std::string& beside,
                        std::vector<std::string>& out) {
   for (const auto& [name, origin] : loaded.origins)
     if (is_meant(name)) out.push_back(origin + ": has no effect " + beside);
+}
+
+bool is_one_of(std::span<const std::string_view> names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 // What the buckets' ranges are, once they are given in another way.
@@ -63,11 +68,10 @@ void warn_without_cuda(const loaded_settings& loaded, std::vector<std::string>& 
                                                     "batch_invariant", "on_device_loss"};
   if (loaded.values.device == "cuda") return;
   warn_of_no_effect(
-      loaded, "on the CPU",
-      [&](const std::string& name) { return std::ranges::find(of_cuda, name) != of_cuda.end(); }, out);
+      loaded, "on the CPU", [&](const std::string& name) { return is_one_of(of_cuda, name); }, out);
 }
 
-// With on_device_loss=cpu all but the first have their effect once the CPU takes over.
+// With on_device_loss=cpu those of the CPU have their effect once it takes over, but for memory_utilization.
 void warn_on_cuda(const loaded_settings& loaded, std::vector<std::string>& out) {
   constexpr std::array<std::string_view, 4> of_cpu{"kernel_path", "kv_cache_memory", "threads",
                                                    "tuning_file"};
@@ -76,8 +80,7 @@ void warn_on_cuda(const loaded_settings& loaded, std::vector<std::string>& out) 
   warn_of_no_effect(
       loaded, "on a CUDA device",
       [&](const std::string& name) {
-        return name == "memory_utilization" ||
-               (!may_use_cpu && std::ranges::find(of_cpu, name) != of_cpu.end());
+        return name == "memory_utilization" || (!may_use_cpu && is_one_of(of_cpu, name));
       },
       out);
 }

@@ -178,7 +178,7 @@ result<memory_profile> cuda_executor::profile() try {
   }
   room_->decoder.prepare(stream_, room_->rows, element_, known);
   kept_distribution kept;
-  const device_batch batch = start_batch(kv_.layout(), limits_, config_.vocab_size, kept);
+  const device_batch batch = start_batch(config_, kv_.layout(), limits_, kept);
   run(batch, 1);
   step_result unused;
   sample(batch, nullptr, unused);

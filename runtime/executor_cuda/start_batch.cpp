@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/scratch_batch.hpp"
 
 namespace troupe {
@@ -30,12 +31,13 @@ void tell_log_probability(sample_row& sample) {
 
 }  // namespace
 
-device_batch start_batch(const kv_layout& layout, const executor_limits& limits, std::int32_t vocab_size,
+device_batch start_batch(const model_config& config, const kv_layout& layout, const executor_limits& limits,
                          kept_distribution& kept) {
-  device_batch batch = profiling_batch(layout, limits, vocab_size);
+  device_batch batch = profiling_batch(layout, limits, config.vocab_size);
   draw_last_by_chance(batch, limits.kept_at_once > 0, kept);
   tell_log_probability(batch.samples.back());
-  batch.copies.push_back({0, 0});
+  check_batch(batch, config, limits, layout);
+  batch.copies.push_back({0, 0});  // which no step of requests' may
   return batch;
 }
 

@@ -15,8 +15,10 @@ namespace {
 
 class device_with_figures final : public forwarding_executor {
  public:
-  explicit device_with_figures(std::shared_ptr<device_figures> told)
-      : forwarding_executor(make_null_executor({4, 64, 1}, company_setup().script)), told_(std::move(told)) {}
+  explicit device_with_figures(std::shared_ptr<device_figures> told,
+                               std::shared_ptr<executor> device = make_null_executor({4, 64, 1},
+                                                                                     company_setup().script))
+      : forwarding_executor(std::move(device)), told_(std::move(told)) {}
   std::optional<device_figures> figures() override {
     if (told_->graphs < 0) throw device_lost("no figures");
     return *told_;
@@ -55,29 +57,17 @@ TEST(DeviceFigures, TheMetricsTellWhatTheDeviceTellsOfItself) {
   stage.expect_served();
 }
 
-// Lacks memory for the next step where that is asked for.
-class lacking_device final : public forwarding_executor {
- public:
-  lacking_device(std::shared_ptr<device_figures> figures, bool& lacks_memory)
-      : forwarding_executor(std::make_unique<device_with_figures>(std::move(figures))),
-        lacks_(lacks_memory) {}
-  void forward(const device_batch& batch) override {
-    if (std::exchange(lacks_, false)) throw out_of_device_memory("somebody else has it");
-    forwarding_executor::forward(batch);
-  }
-
- private:
-  bool& lacks_;
-};
-
 // Its counts go on where the next runner gets it.
 TEST(DeviceFigures, OfADeviceThatWasLeftForWantOfMemoryAreCountedOnce) {
   const auto told = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 0, 30, 20});
   bool lacks_memory = false;
   company_setup setup;
+  setup.before_step = [&](const device_batch&) {
+    if (std::exchange(lacks_memory, false)) throw out_of_device_memory("somebody else has it");
+  };
   setup.adjust = [&](supervisor_parts& parts) {
-    parts.open_device = [&](bool) -> result<runner_device> {
-      return runner_device{std::make_shared<lacking_device>(told, lacks_memory), nullptr};
+    parts.open_device = [told, open = parts.open_device](bool with_draft) -> result<runner_device> {
+      return runner_device{std::make_shared<device_with_figures>(told, open(with_draft)->target), nullptr};
     };
   };
   stage stage(setup);

@@ -1,5 +1,6 @@
 #include "tests/actors/draft_model_fixture.hpp"
 
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -21,39 +22,33 @@ const model_ptr& tiny(std::uint64_t seed) {
   return model;
 }
 
-class failing_draft_executor final : public forwarding_executor {
+class hooked_executor final : public forwarding_executor {
  public:
-  failing_draft_executor(std::unique_ptr<executor> inner, const draft_setup& setup)
-      : forwarding_executor(std::move(inner)),
-        left_(setup.good_steps),
-        failing_(setup.failing_steps),
-        fault_(setup.fault) {}
+  hooked_executor(std::unique_ptr<executor> inner, std::function<void()> before_step)
+      : forwarding_executor(std::move(inner)), before_step_(std::move(before_step)) {}
   void forward(const device_batch& batch) override {
-    if (--left_ >= 0 || --failing_ < 0) return forwarding_executor::forward(batch);
-    if (fault_ == draft_fault::loses_the_device) throw device_lost("signal 11 (Segmentation fault)");
-    if (fault_ == draft_fault::lacks_memory) throw out_of_device_memory("nothing is left");
-    throw std::runtime_error("out of order");
-  }
-
- private:
-  int left_;
-  int failing_;
-  draft_fault fault_;
-};
-
-class lacking_target final : public forwarding_executor {
- public:
-  lacking_target(std::unique_ptr<executor> inner, int every)
-      : forwarding_executor(std::move(inner)), every_(every) {}
-  void forward(const device_batch& batch) override {
-    if (++steps_ % every_ == 0) throw out_of_device_memory("nothing is left");
+    before_step_();
     forwarding_executor::forward(batch);
   }
 
  private:
-  int every_;
-  int steps_ = 0;
+  std::function<void()> before_step_;
 };
+
+std::function<void()> fails_as(const draft_setup& setup) {
+  return [left = setup.good_steps, failing = setup.failing_steps, fault = setup.fault]() mutable {
+    if (--left >= 0 || --failing < 0) return;
+    if (fault == draft_fault::loses_the_device) throw device_lost("signal 11 (Segmentation fault)");
+    if (fault == draft_fault::lacks_memory) throw out_of_device_memory("nothing is left");
+    throw std::runtime_error("out of order");
+  };
+}
+
+std::function<void()> lacks_memory_every(int steps) {
+  return [steps, done = 0]() mutable {
+    if (++done % steps == 0) throw out_of_device_memory("nothing is left");
+  };
+}
 
 draft_model_options options_of(const draft_setup& setup) {
   draft_model_options options;
@@ -100,11 +95,12 @@ company_setup draft_model_setup(const std::optional<draft_setup>& with, std::wea
     const auto make = [with = *with, &drafts](bool = true) -> result<runner_device> {
       auto target = device_of_tiny(1, with.num_blocks);
       if (with.target_lacks_every > 0)
-        target = std::make_unique<lacking_target>(std::move(target), with.target_lacks_every);
+        target =
+            std::make_unique<hooked_executor>(std::move(target), lacks_memory_every(with.target_lacks_every));
       if (with.collected) target = overlapping(std::move(target), with.collected);
       runner_device made{std::move(target), nullptr};
       made.draft = std::make_shared<draft_model>(
-          std::make_shared<failing_draft_executor>(device_of_tiny(with.seed, with.draft_blocks), with),
+          std::make_shared<hooked_executor>(device_of_tiny(with.seed, with.draft_blocks), fails_as(with)),
           options_of(with));
       drafts = made.draft;
       return made;
