@@ -90,6 +90,13 @@ class Running:
     process: subprocess.Popen
     output: list[str]
     errors: list[str]
+    readers: list[threading.Thread]
+
+    def hear_out(self):
+        """Of a process that has ended: waits for the last of what it said, which may still be in its pipes. Not for ever: a process
+        that left the group may hold the other end."""
+        for each in self.readers:
+            each.join(GRACE)
 
 
 @contextlib.contextmanager
@@ -119,17 +126,16 @@ def running(command, on_output=lambda line: None, on_error=show, **settings):
         with signals_held_back():
             process = subprocess.Popen([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                                        errors="replace", start_new_session=True, preexec_fn=die_with_parent, **settings)
-        child = Running(process, [], [])
-        readers = [threading.Thread(target=listen, args=each, daemon=True)
-                   for each in ((process.stdout, child.output, on_output), (process.stderr, child.errors, on_error)) if each[0]]
-        for each in readers:
+        child = Running(process, [], [], [])
+        child.readers += [threading.Thread(target=listen, args=each, daemon=True)
+                          for each in ((process.stdout, child.output, on_output), (process.stderr, child.errors, on_error)) if each[0]]
+        for each in child.readers:
             each.start()
         yield child
     finally:  # also where this process is interrupted: a terminal's signals do not reach another session
         if process is not None:
             end_group(process)
-    for each in readers:
-        each.join(GRACE)  # not for ever: a process that left the group may hold the other end
+    child.hear_out()
 
 
 def run(command, limit=None, **settings):

@@ -53,13 +53,14 @@ def at_once(calls):
 class Server:
     def __init__(self, run, child, log):
         """`run`: whose time is spent. `log`: (time, level, message) of each line, as it comes."""
-        self.run, self.process, self.log = run, child.process, log
+        self.run, self.child, self.process, self.log = run, child, child.process, log
         self.begun, self.port = time.monotonic(), None
 
     # ---- what it is at ----
 
     def lives(self):
         if self.process.poll() is not None:
+            self.child.hear_out()  # its reason is the last that it says
             told = [message for _, level, message in self.log if level != "info"] or [message for _, _, message in self.log]
             raise Failed(f"the server has ended with code {self.process.returncode}: {told[-1] if told else 'it said nothing'}")
 
@@ -115,7 +116,7 @@ class Server:
             raise self.late(f"no answer to {path} within {bound:.0f} s", bound, PATIENCE) from None
         except (OSError, http.client.HTTPException, LookupError, TypeError, AttributeError) as why:
             with contextlib.suppress(Exception):
-                self.process.wait(1)  # who cuts its answers off may be about to end
+                self.process.wait(GRACE)  # who cuts its answers off may be about to end
             self.lives()
             raise Failed(f"{path}: {type(why).__name__}: {why}") from None
         finally:
