@@ -12,9 +12,6 @@
 namespace troupe {
 namespace {
 
-// 256 blocks of 16 tokens, which the graphs of every number of rows are for: more doubles the graphs.
-constexpr std::int32_t usual_cuda_context = 4096;
-
 // "it is 1024 MiB, the default"
 std::string describe_kv_cache_memory(const engine_options& options) {
   if (options.memory_utilization > 0)
@@ -27,11 +24,6 @@ std::string describe_kv_cache_memory(const engine_options& options) {
 
 result<std::int32_t> context_length(const engine_options& options, std::int32_t trained) {
   const std::int32_t wanted = options.max_model_len;
-  if (wanted == 0 && options.cuda && trained > usual_cuda_context) {
-    spdlog::info("max_model_len is {} of the model's {} tokens: say max_model_len for more",
-                 usual_cuda_context, trained);
-    return usual_cuda_context;
-  }
   if (wanted == 0) return trained;
   if (wanted < 0 || wanted > trained)
     return fail(error_code::invalid_argument,

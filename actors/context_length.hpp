@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-// In tokens: what the options ask for, or where they leave it open (0) what the model was trained for, on a
-// CUDA device 4,096 of it at most. Errors: invalid_argument, of more than that, and of less than 2.
+// In tokens: what the options ask for, or where they leave it open (0) what the model was trained for.
+// Errors: invalid_argument, of more than that, and of less than 2.
 result<std::int32_t> context_length(const engine_options& options, std::int32_t trained);
 
 // As much of `context` as the KV cache of the started device holds. Errors: invalid_argument where it is less

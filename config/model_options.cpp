@@ -10,10 +10,9 @@ std::vector<option> model_options() {
       text_option("model", group::model, &settings::model, "Model file (GGUF); empty: the default model"),
       text_option("served_model_name", group::model, &settings::served_model_name,
                   "Name of the model in the API; empty: the file's name without quantisation and extension"),
-      number_option(
-          "max_model_len", group::engine, &settings::max_model_len, 0, 1 << 24,
-          "Longest context, prompt and answer together, in tokens; 0: the model's own, on a CUDA device "
-          "4096 of it at most"),
+      number_option("max_model_len", group::engine, &settings::max_model_len, 0, 1 << 24,
+                    "Longest context, prompt and answer together, in tokens; 0: the model's own, as far as "
+                    "the KV cache holds it"),
       text_option("dtype", group::engine, &settings::dtype,
                   "Type to compute in; the CPU has one arithmetic (float32 activations, int8 products) and "
                   "takes auto alone; a CUDA device computes in bfloat16 (auto) or float16",

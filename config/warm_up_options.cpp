@@ -9,9 +9,10 @@ std::vector<option> warm_up_options() {
   return {
       text_option(
           "warmup", group::bucketing, &settings::warmup,
-          "full: every bucket before the first request; lazy: one prefill and one decode, the rest when "
-          "nothing has run for two seconds; auto: lazy on the CPU, full on a CUDA device",
-          {"auto", "full", "lazy"}),
+          "full: every bucket before the first request; rows: before it a step of every number of rows, and "
+          "of every graph of a CUDA device; lazy: one prefill and one decode before it, the rest when "
+          "nothing has run for two seconds; auto: lazy on the CPU, rows on a CUDA device",
+          {"auto", "full", "rows", "lazy"}),
       text_option(
           "tuning_file", group::engine, &settings::tuning_file,
           "File that keeps what the warm-up has found to run fastest, for the next start; empty: one for "

@@ -21,19 +21,4 @@ std::vector<bucket> graph_shapes(std::span<const std::int32_t> rows, std::int32_
   return shapes;
 }
 
-std::vector<bucket> graphs_without_a_step(std::span<const bucket> graphs, std::span<const bucket> steps) {
-  std::vector<bool> runs(graphs.size(), false);
-  for (const bucket& step : steps) {
-    const auto holds = [&](const bucket& graph) {
-      return graph.batch >= step.batch && graph.blocks >= step.blocks;
-    };
-    const auto found = std::ranges::find_if(graphs, holds);
-    if (found != graphs.end()) runs[static_cast<std::size_t>(found - graphs.begin())] = true;
-  }
-  std::vector<bucket> left;
-  for (std::size_t i = 0; i < graphs.size(); ++i)
-    if (!runs[i]) left.push_back(graphs[i]);
-  return left;
-}
-
 }  // namespace troupe

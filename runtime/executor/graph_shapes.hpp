@@ -14,7 +14,4 @@ namespace troupe {
 std::vector<bucket> graph_shapes(std::span<const std::int32_t> rows, std::int32_t most,
                                  std::int32_t max_blocks);
 
-// Those of `graphs` that no step of `steps` runs as: a step runs as the smallest that holds it.
-std::vector<bucket> graphs_without_a_step(std::span<const bucket> graphs, std::span<const bucket> steps);
-
 }  // namespace troupe

@@ -8,7 +8,9 @@
 
 namespace troupe {
 
-// The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each.
+// The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each. For
+// a graph one sequence has a context of the item's blocks, which makes the graph's block tables as wide; the
+// others have seen a token: however long contexts are, such a step takes little time.
 // What a step can never be (beyond the limits or the longest context) is cut to what it can.
 device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, const executor_limits& limits,
                            std::int32_t vocab_size);

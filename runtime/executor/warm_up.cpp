@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "runtime/executor/graph_shapes.hpp"
 #include "runtime/executor/sampler_warm_up.hpp"
 
 namespace troupe {
@@ -39,16 +38,32 @@ void number(std::vector<warm_up_item>& items, std::size_t begin) {
   }
 }
 
-void add_phase(std::vector<warm_up_item>& items, warm_up_phase phase, std::vector<bucket> buckets,
-               warm_up_extent extent) {
+void add_phase(std::vector<warm_up_item>& items, warm_up_phase phase, const std::vector<bucket>& in_order) {
   const std::size_t begin = items.size();
-  for (const bucket& shape : in_order(std::move(buckets), extent)) {
+  for (const bucket& shape : in_order) {
     warm_up_item& item = items.emplace_back();
     item.phase = phase;
     item.shape = shape;
     item.is_first = items.size() == begin + 1;
   }
   number(items, begin);
+}
+
+// Every graph by a step of its own, the largest first, since a bucket's may have contexts that no graph is
+// for; then the buckets, but for those with as many rows as a graph where one of each number of rows is
+// enough.
+void add_decodes(std::vector<warm_up_item>& items, const std::vector<bucket>& buckets,
+                 std::span<const bucket> graphs, warm_up_extent extent) {
+  std::vector<bucket> shapes =
+      in_order(std::vector<bucket>(graphs.begin(), graphs.end()), warm_up_extent::every_bucket);
+  for (const bucket& each : in_order(buckets, extent)) {
+    const auto has_its_rows = [&each](const bucket& graph) { return rows_of(graph) == rows_of(each); };
+    if (extent == warm_up_extent::every_bucket || std::ranges::none_of(graphs, has_its_rows))
+      shapes.push_back(each);
+  }
+  const std::size_t begin = items.size();
+  add_phase(items, warm_up_phase::decode, shapes);
+  for (std::size_t i = begin; i < begin + graphs.size(); ++i) items[i].is_for_graph = true;
 }
 
 void add_unified_phase(std::vector<warm_up_item>& items, const std::vector<unified_bucket>& buckets,
@@ -181,26 +196,16 @@ std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_
                                         std::int32_t block_size, warm_up_extent extent,
                                         warm_up_measurements measured, std::span<const bucket> graphs) {
   std::vector<warm_up_item> items;
-  const auto add_decodes = [&](const std::vector<bucket>& shapes) {
-    if (shapes.empty() && graphs.empty()) return;
-    const std::vector<bucket> others = graphs_without_a_step(graphs, shapes);
-    std::vector<bucket> all = shapes;
-    all.insert(all.end(), others.begin(), others.end());
-    add_phase(items, warm_up_phase::decode, all, graphs.empty() ? extent : warm_up_extent::every_bucket);
-    for (warm_up_item& item : items)
-      item.is_for_graph =
-          item.phase == warm_up_phase::decode && std::ranges::find(others, item.shape) != others.end();
-  };
   if (plan.strategy == bucketing_strategy::unified) {
     add_unified_phase(items, plan.unified, extent);
-    add_decodes({});
+    add_decodes(items, {}, graphs, extent);
   } else if (plan.prompt.empty() && plan.decode.empty()) {
     const std::int32_t blocks = std::max(1, limits.max_rows / block_size);
-    add_phase(items, warm_up_phase::prompt, {{1, limits.max_rows, 0}}, extent);
-    add_decodes({{std::min(limits.max_sequences, limits.max_rows), 1, blocks}});
+    add_phase(items, warm_up_phase::prompt, {{1, limits.max_rows, 0}});
+    add_decodes(items, {{std::min(limits.max_sequences, limits.max_rows), 1, blocks}}, graphs, extent);
   } else {
-    add_phase(items, warm_up_phase::prompt, plan.prompt, extent);
-    add_decodes(plan.decode);
+    add_phase(items, warm_up_phase::prompt, in_order(plan.prompt, extent));
+    add_decodes(items, plan.decode, graphs, extent);
   }
   if (measured.verification) add_verification_pass(items, limits, 0);
   if (measured.tune) add_tuning_phase(items, limits, measured.tuned);

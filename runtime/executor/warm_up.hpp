@@ -33,11 +33,11 @@ struct warm_up_item {
   std::int32_t count = 1;          // ... to this
   // Whether lazy warm-up does it before the first request: one prefill, one decode.
   bool is_first = false;
-  bool is_for_graph = false;  // decode: run for a graph that no bucket's step runs as
+  bool is_for_graph = false;  // decode: its shape is that of a graph, which its step is run for
 };
 
-// Whether every bucket needs a step of its own (compiled graphs), or one for each number of rows is enough,
-// since steps of equally many rows run the same code.
+// Whether every bucket has a step of its own, or one for each number of rows is enough, since steps of
+// equally many rows run the same code.
 enum class warm_up_extent { every_bucket, every_row_count };
 
 // What is measured on the way.
@@ -56,8 +56,7 @@ timed_step timed_step_of(const warm_up_item& item);
 // Phase by phase: prompts, decodes (or unified), what is measured, sampler. Buckets come the largest first,
 // what is tuned or timed for drafts the smallest; the sampler's batch sizes are 0, 1 and those of the decode
 // (or non-causal unified) buckets, ascending. Without buckets one prefill of max_rows and one decode of
-// max_sequences. With `graphs` (graph_shapes()) every one of them is run, in a decode of its own where no
-// bucket's runs as it.
+// max_sequences. Each of `graphs` (graph_shapes()) has a decode of its own, before those of the buckets.
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent,
                                         warm_up_measurements measured = {},

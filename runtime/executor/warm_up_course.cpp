@@ -9,7 +9,7 @@ warm_up_course::warm_up_course(std::vector<warm_up_item> items, warm_up_mode mod
   if (mode == warm_up_mode::skip) return;
   for (warm_up_item& each : items) steps_.push_back({each});
   before_ready_ = steps_.size();
-  if (mode == warm_up_mode::full) return;
+  if (mode != warm_up_mode::lazy) return;
   const auto rest = std::stable_partition(steps_.begin(), steps_.end(),
                                           [](const step& each) { return each.item.is_first; });
   before_ready_ = static_cast<std::size_t>(rest - steps_.begin());

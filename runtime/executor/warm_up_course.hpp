@@ -9,9 +9,10 @@
 
 namespace troupe {
 
-// skip: nothing. full: everything before the first request. lazy: one prefill and one decode before it, the
-// rest later, what drafts cost first.
-enum class warm_up_mode { skip, full, lazy };
+// skip: nothing. full: every bucket before the first request. rows: before it, too, a step of each number of
+// rows, and of each graph. lazy: one prefill and one decode before it, and later what `rows` has, what drafts
+// cost first.
+enum class warm_up_mode { skip, full, rows, lazy };
 
 class warm_up_course {
  public:

@@ -154,7 +154,8 @@ std::string cuda_executor::choices() const {
 // eagerly.
 void cuda_executor::reserve_graphs() try {
   const std::size_t bytes = measure_graph_memory(room_->graphs, [this](const decode_graph_size& size) {
-    const warm_up_item step{.phase = warm_up_phase::decode, .shape = {size.rows, 1, size.blocks}};
+    const warm_up_item step{
+        .phase = warm_up_phase::decode, .shape = {size.rows, 1, size.blocks}, .is_for_graph = true};
     run(scratch_batch(step, kv_.layout(), limits_, config_.vocab_size), config_.num_layers);
     stream_.synchronize();
   });

@@ -326,12 +326,12 @@ TEST_F(LoadEngineOnCuda, AProgramWithoutCudaAndADeviceThatIsNotThereAreToldApart
   EXPECT_EQ(load_engine(other).error().param, "device_id");
 }
 
-TEST_F(LoadEngineOnCuda, AContextThatNobodyAskedForIsAtMostTheUsualOne) {
+TEST_F(LoadEngineOnCuda, AContextThatNobodyAskedForIsTheModels) {
   const test::temporary_file longer(test::tiny_model({.context_length = 6000}));
   engine_options usual = on_cuda();
   usual.model_path = longer.path();
   ASSERT_TRUE(load_engine(usual).has_value());
-  EXPECT_EQ(asked.options.limits.max_model_len, 4096);
+  EXPECT_EQ(asked.options.limits.max_model_len, 6000);
   usual.max_model_len = 5000;
   ASSERT_TRUE(load_engine(usual).has_value());
   EXPECT_EQ(asked.options.limits.max_model_len, 5000);

@@ -46,6 +46,14 @@ def test_a_full_warm_up_logs_every_bucket_and_the_sampler(start_service):
     assert log.index("Starting sampler warmup...") < log.index("Sampler warmup completed successfully")
 
 
+def test_a_warm_up_of_rows_is_done_before_the_first_request(start_service):
+    with start_service(*SMALL, *FEW, "--warmup", "rows") as service:
+        assert service.metric("troupe_warmup_progress") == 1
+        for phase, rows in (("Prompt", [64, 16]), ("Decode", [4, 2, 1])):
+            found = re.findall(rf"\[Warmup\]\[{phase}\]\[\d+/\d+\] batch:(\d+) query:(\d+) blocks:\d+ ", whole_log(service))
+            assert [int(batch) * int(query) for batch, query in found] == rows
+
+
 def test_a_skipped_warm_up_logs_nothing(start_service):
     for flag in ("--skip-warmup", "--enforce-eager"):
         with start_service(*SMALL, flag) as service:

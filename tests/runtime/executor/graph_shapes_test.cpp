@@ -23,29 +23,26 @@ TEST(GraphShapes, HaveShortTablesAndWholeOnesOfEveryBatchThatIsOfUse) {
   EXPECT_TRUE(graph_shapes({}, 4, 100).empty());
 }
 
-TEST(GraphShapes, AreThoseThatNoStepRunsAs) {
-  const std::vector<bucket> graphs{{2, 1, 256}, {2, 1, 900}, {4, 1, 256}, {4, 1, 900}};
-  EXPECT_EQ(
-      graphs_without_a_step(graphs, std::vector<bucket>{{1, 1, 10}, {2, 1, 20}, {3, 1, 300}, {9, 1, 1}}),
-      (std::vector<bucket>{{2, 1, 900}, {4, 1, 256}}));
-  EXPECT_EQ(graphs_without_a_step(graphs, {}), graphs);
-}
-
 // As a device does it: a step runs as the smallest graph that holds its sequences and tables.
-bool runs_all(const std::vector<warm_up_item>& items, const std::vector<bucket>& graphs,
-              const executor_limits& limits, const kv_layout& layout) {
-  std::vector<bucket> steps;
+std::vector<bucket> graphs_of(const std::vector<warm_up_item>& items, const std::vector<bucket>& graphs,
+                              const executor_limits& limits, const kv_layout& layout) {
+  std::vector<bucket> run;
   for (const warm_up_item& item : items) {
-    if (item.phase != warm_up_phase::decode) continue;
+    if (!item.is_for_graph) continue;
     const device_batch batch = scratch_batch(item, layout, limits, 100);
     bucket step{static_cast<std::int32_t>(batch.sequences.size()), 1, 0};
     for (const sequence_rows& each : batch.sequences) step.blocks = std::max(step.blocks, each.table_length);
-    if (batch.num_rows() == step.batch) steps.push_back(step);
+    EXPECT_EQ(batch.num_rows(), step.batch);
+    const auto holds = [&](const bucket& graph) {
+      return graph.batch >= step.batch && graph.blocks >= step.blocks;
+    };
+    const auto found = std::ranges::find_if(graphs, holds);
+    if (found != graphs.end()) run.push_back(*found);
   }
-  return graphs_without_a_step(graphs, steps).empty();
+  return run;
 }
 
-TEST(GraphShapes, AreAllRunByTheWarmUpWhateverTheBuckets) {
+TEST(GraphShapes, AreAllRunByTheWarmUpOnceTheLargestFirstWhateverTheBuckets) {
   std::mt19937 random(7);
   const auto pick = [&](std::int32_t least, std::int32_t most) {
     return std::uniform_int_distribution<std::int32_t>(least, most)(random);
@@ -68,7 +65,7 @@ TEST(GraphShapes, AreAllRunByTheWarmUpWhateverTheBuckets) {
         graph_shapes(rows, std::min(limits.max_sequences, limits.max_rows), blocks);
     const auto extent = pick(0, 1) == 0 ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
     const auto items = warm_up_items(*plan, limits, limits.block_size, extent, {}, graphs);
-    EXPECT_TRUE(runs_all(items, graphs, limits, layout))
+    EXPECT_EQ(graphs_of(items, graphs, limits, layout), (std::vector<bucket>{graphs.rbegin(), graphs.rend()}))
         << "round " << round << ", " << limits.max_sequences << " sequences, contexts of "
         << limits.max_model_len;
   }

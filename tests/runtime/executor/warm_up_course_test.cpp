@@ -110,7 +110,7 @@ TEST(WarmUpCourse, LeavesOutWhatIsLeftForGraphsAlone) {
                                    warm_up_extent::every_bucket, {}, graphs);
   warm_up_course course(items, warm_up_mode::full);
   course.advance();
-  EXPECT_EQ(course.next()->shape, (bucket{2, 1, 4}));
+  EXPECT_EQ(course.next()->shape, (bucket{2, 1, 12}));
   course.skip_graphs();
   std::vector<bucket> left;
   for (; course.next()->phase == warm_up_phase::decode; course.advance())

@@ -53,6 +53,24 @@ TEST(WarmUp, RunsOneBucketOfEveryRowCountWhereThatIsEnough) {
           "[Warmup][Sampler][2/3] batch:1", "[Warmup][Sampler][3/3] batch:2"}));
 }
 
+TEST(WarmUp, RunsEveryGraphAndOfTheBucketsWhatHasNoGraphsNumberOfRows) {
+  const auto plan = plan_of({{1, 16, 0}}, {{1, 1, 8}, {2, 1, 4}, {2, 1, 900}, {3, 1, 4}});
+  const std::vector<bucket> graphs{{1, 1, 4}, {1, 1, 12}, {2, 1, 4}, {2, 1, 12}};
+  const auto decodes_of = [&](warm_up_extent extent) {
+    std::vector<std::pair<bucket, bool>> decodes;
+    for (const warm_up_item& item : warm_up_items(plan, limits, 16, extent, {}, graphs))
+      if (item.phase == warm_up_phase::decode) decodes.emplace_back(item.shape, item.is_for_graph);
+    return decodes;
+  };
+  std::vector<std::pair<bucket, bool>> expected;
+  for (auto graph = graphs.rbegin(); graph != graphs.rend(); ++graph) expected.emplace_back(*graph, true);
+  expected.emplace_back(bucket{3, 1, 4}, false);
+  EXPECT_EQ(decodes_of(warm_up_extent::every_row_count), expected);
+  for (const bucket& each : {bucket{2, 1, 900}, bucket{2, 1, 4}, bucket{1, 1, 8}})
+    expected.emplace_back(each, false);
+  EXPECT_EQ(decodes_of(warm_up_extent::every_bucket), expected);
+}
+
 TEST(WarmUp, TunesEveryNumberOfRowsOnceSmallestFirst) {
   const auto plan =
       plan_of({{1, 32, 2}, {1, 32, 0}, {1, 4, 0}, {1, 999, 0}}, {{1, 1, 8}, {1, 1, 4}, {4, 1, 4}});
@@ -206,6 +224,13 @@ TEST(ScratchBatch, HasTheShapeOfItsBucket) {
   EXPECT_EQ(prompt.positions[0], 48);
   const auto decode = scratch_batch({.phase = warm_up_phase::decode, .shape = {3, 1, 4}}, layout, limits, 50);
   EXPECT_EQ(decode.positions, (std::vector<std::int32_t>{63, 63, 63}));
+}
+
+TEST(ScratchBatch, HasOneLongContextForAGraph) {
+  const auto batch = scratch_batch(
+      {.phase = warm_up_phase::decode, .shape = {5, 1, 900}, .is_for_graph = true}, layout, limits, 50);
+  EXPECT_EQ(batch.positions, (std::vector<std::int32_t>{199, 1, 1, 1, 1}));
+  expect_well_formed(batch);
 }
 
 TEST(ProfilingBatch, IsTheLargestStepThereCanBe) {
