@@ -110,8 +110,7 @@ fetch_prometheus() {
 # CUDA kernels are compiled for the CPU and tested there. No part of the program is made of them.
 fetch_cuda_headers() {
   local folder=$root/.cache/cuda compiler
-  compiler=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
-  if "$compiler" --version 2>/dev/null | grep -qE 'release (12\.([89]|[1-9][0-9])|1[3-9]\.)'; then
+  if compiler=$(cmake -P "$root/cmake/cuda_toolkit.cmake" 2>/dev/null); then
     say "those of the toolkit of $compiler"; return
   fi
   if [ -f "$folder/complete" ] && cmp -s "$folder/complete" "$root/packaging/cuda-requirements.txt"; then

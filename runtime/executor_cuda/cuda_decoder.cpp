@@ -23,6 +23,20 @@ std::vector<std::int32_t> powers_of_two(std::int32_t most) {
   return numbers;
 }
 
+// All layers' are of one size, but a file may have quantised those of some alone.
+std::vector<device_matrix> one_of_each_form(const std::vector<device_layer>& layers,
+                                            device_matrix device_layer::*weight) {
+  std::vector<device_matrix> found;
+  for (const device_layer& layer : layers) {
+    const device_matrix& other = layer.*weight;
+    const auto has_its_form = [&other](const device_matrix& each) {
+      return each.type == other.type && each.is_quantized() == other.is_quantized();
+    };
+    if (std::ranges::none_of(found, has_its_form)) found.push_back(other);
+  }
+  return found;
+}
+
 }  // namespace
 
 cuda_decoder::cuda_decoder(const model_config& config, const device_weights& weights, gemm& products,
@@ -56,15 +70,16 @@ std::size_t cuda_decoder::bytes() const {
 void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most, kernels::cuda::kv_element element,
                            const std::optional<few_row_choices>& known) {
   load_dummy_hidden_states(stream);
-  const device_layer& layer = weights_.layers.front();
   const std::vector<std::int32_t> rows = powers_of_two(most);
-  const auto choose = [&](const device_array<std::uint16_t>& input, const device_matrix& weight,
-                          gemm_output kind,
-                          void* out) { products_.prepare(stream, input.data(), weight, rows, kind, out); };
-  choose(normed_, layer.qkv, gemm_output::rounded, qkv_.data());
-  choose(attended_, layer.output, gemm_output::add_to_f32, hidden_.data());
-  choose(normed_, layer.gate_up, gemm_output::rounded, gate_up_.data());
-  choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
+  const auto choose = [&](const device_array<std::uint16_t>& input, device_matrix device_layer::*weight,
+                          gemm_output kind, void* out) {
+    for (const device_matrix& each : one_of_each_form(weights_.layers, weight))
+      products_.prepare(stream, input.data(), each, rows, kind, out);
+  };
+  choose(normed_, &device_layer::qkv, gemm_output::rounded, qkv_.data());
+  choose(attended_, &device_layer::output, gemm_output::add_to_f32, hidden_.data());
+  choose(normed_, &device_layer::gate_up, gemm_output::rounded, gate_up_.data());
+  choose(gated_, &device_layer::down, gemm_output::add_to_f32, hidden_.data());
   products_.prepare(stream, normed_.data(), weights_.head, powers_of_two(sizes_.logit_rows), gemm_output::f32,
                     logits_.data());
   choose_few_rows(stream, element, known);

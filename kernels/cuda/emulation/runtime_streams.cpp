@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/cuda/emulation/early_launch.hpp"
+#include "kernels/cuda/emulation/faults.hpp"
 #include "kernels/cuda/emulation/launch.hpp"
 #include "kernels/cuda/emulation/reports.hpp"
 #include "kernels/cuda/emulation/runtime_state.hpp"

@@ -1,3 +1,4 @@
+#include <cuda_bf16.h>
 #include <fmt/format.h>
 
 #include "kernels/cuda/residual_norm.hpp"

@@ -1,6 +1,9 @@
 // Models whose weights stay quantised on the device.
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "runtime/executor_cuda/cuda_executor.hpp"
@@ -164,6 +167,55 @@ TEST_F(quantized_weights_of_a_model, give_the_same_bits_however_a_prompt_is_cut_
       return driver[one].logprobs.back().top;
     };
     EXPECT_EQ(best_of({40}) == best_of({30, 10}), batch_invariant);
+  }
+}
+
+// Expects every product to be of a matrix that was prepared for.
+class expecting_gemm final : public gemm {
+ public:
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override {
+    EXPECT_TRUE(prepared_.contains({weight.outputs, weight.inputs, weight.type, kind}))
+        << weight.outputs << " x " << weight.inputs;
+    right_.multiply(stream, input, weight, rows, kind, out);
+  }
+  void prepare(const cuda_stream&, const void*, const device_matrix& weight, std::span<const std::int32_t>,
+               gemm_output kind, void*) override {
+    prepared_.emplace(weight.outputs, weight.inputs, weight.type, kind);
+  }
+  std::string name() const override { return "expecting"; }
+
+ private:
+  std::set<std::tuple<std::int32_t, std::int32_t, matrix_type, gemm_output>> prepared_;
+  test::reference_gemm right_;
+};
+
+TEST_F(quantized_weights_of_a_model, are_not_all_that_is_prepared_for_where_only_the_first_layer_has_them) {
+  const auto keep_in_bf16 = [](test::gguf_writer& file) {
+    const auto replace = [&file](const std::string& name, std::uint64_t inputs, std::uint64_t outputs) {
+      file.drop_tensor(name).add_tensor(
+          name, {inputs, outputs}, tensor_type::bf16,
+          test::random_tensor(tensor_type::bf16, inputs * outputs, 0.1F, outputs));
+    };
+    replace("blk.1.attn_output.weight", 64, 64);
+    replace("blk.1.ffn_gate.weight", 64, 96);
+    replace("blk.1.ffn_up.weight", 64, 96);
+    replace("blk.1.ffn_down.weight", 96, 64);
+  };
+  const model_ptr model = test::load_from_memory(test::tiny_model(
+      {.weights = tensor_type::q4_0, .embedding = tensor_type::q8_0, .num_layers = 2, .edit = keep_in_bf16}));
+  for (const bool batch_invariant : {true, false}) {
+    cuda_executor_options options = test::small_cuda_options();
+    options.weights = weight_form::in_file;
+    options.batch_invariant = batch_invariant;
+    options.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
+      return std::make_unique<expecting_gemm>();
+    };
+    const auto device = test::start_cuda(model, options);
+    test::executor_driver driver(*device);
+    const std::size_t one = driver.add(test::prompt_of(20), test::greedy());
+    driver.generate(one, 3);
+    EXPECT_EQ(driver.output(one).size(), 3U);
   }
 }
 
