@@ -11,8 +11,9 @@ namespace troupe {
 // Errors: invalid_argument, of more than that, and of less than 2.
 result<std::int32_t> context_length(const engine_options& options, std::int32_t trained);
 
-// As much of `context` as the KV cache of the started device holds. Errors: invalid_argument where it is less
-// and the options have asked for it, as vLLM has it; else a warning says so.
+// As much of `context` as the KV cache of the started device holds, and of a CUDA device's cache three
+// quarters at most: it may shrink, and be smaller with the next runner. Errors: invalid_argument where it is
+// less and the options have asked for it, as vLLM has it (then of the whole cache); else a warning says so.
 result<std::int32_t> context_in_cache(const engine_options& options, std::int32_t context,
                                       const started_device& started);
 

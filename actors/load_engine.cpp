@@ -115,6 +115,13 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
   const kv_layout layout = started->device->layout();
   const result<std::int32_t> max_model_len = context_in_cache(options, files.context, *started);
   if (!max_model_len) return tl::unexpected<error>(max_model_len.error());
+  if (started->last_resort && *max_model_len < files.context) {
+    cpu_executor_options served = started->options;
+    served.limits.max_model_len = *max_model_len;
+    auto last_resort = options_on_cpu(options, files.model->config, served);
+    if (!last_resort) return tl::unexpected<error>(last_resort.error());
+    started->last_resort = std::move(*last_resort);
+  }
 
   loaded_engine engine;
   engine.device = started->device;

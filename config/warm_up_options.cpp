@@ -9,9 +9,9 @@ std::vector<option> warm_up_options() {
   return {
       text_option(
           "warmup", group::bucketing, &settings::warmup,
-          "full: every bucket before the first request; rows: before it a step of every number of rows, and "
-          "of every graph of a CUDA device; lazy: one prefill and one decode before it, the rest when "
-          "nothing has run for two seconds; auto: lazy on the CPU, rows on a CUDA device",
+          "What runs before the first request. full: a step of every bucket; rows: a step of every number of "
+          "rows, and on a CUDA device of every graph; lazy: one prefill and one decode, and what rows has "
+          "besides once nothing has run for two seconds; auto: lazy on the CPU, rows on a CUDA device",
           {"auto", "full", "rows", "lazy"}),
       text_option(
           "tuning_file", group::engine, &settings::tuning_file,

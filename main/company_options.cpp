@@ -84,9 +84,10 @@ std::optional<cuda_choice> to_cuda_choice(const config::settings& settings) {
 warm_up_mode warm_up_of(const config::settings& settings) {
   if (settings.skip_warmup || settings.enforce_eager) return warm_up_mode::skip;
   if (settings.warmup == "full") return warm_up_mode::full;
+  if (settings.warmup == "rows") return warm_up_mode::rows;
   // A device's graphs are captured before somebody waits for one.
-  const bool is_rows = settings.warmup == "auto" ? settings.device == "cuda" : settings.warmup == "rows";
-  return is_rows ? warm_up_mode::rows : warm_up_mode::lazy;
+  const bool has_graphs = settings.warmup == "auto" && settings.device == "cuda";
+  return has_graphs ? warm_up_mode::rows : warm_up_mode::lazy;
 }
 
 net::connection_limits to_connection_limits(const config::settings& settings) {

@@ -5,8 +5,8 @@
 // Such a kernel may read, before it waits, what no kernel has written since a kernel began that was launched
 // in the ordinary way: weights, what the host has sent for the step, and keys and values of earlier steps. It
 // writes nothing before, and some of its threads must wait: who waits for it then knows that what was before
-// it has ended as well. Results of earlier kernels are read by ordinary loads, not by __ldg: the compiler
-// moves its loads ahead of the wait, as the data that they are for never change.
+// it has ended as well. Results of earlier kernels are read by ordinary loads, not by __ldg: that tells the
+// compiler that the data never change, and it may load them before the wait.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -1,5 +1,7 @@
 // Loads and stores of several elements at once, and sums over the threads of a block.
 #pragma once
+#include <type_traits>
+
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/element_type.hpp"
 
@@ -22,6 +24,18 @@ __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float value) 
 template <>
 __device__ __forceinline__ __half from_float<__half>(float value) {
   return __float2half_rn(value);
+}
+
+// What a KV memory of such elements is given of a value. One beyond fp16 becomes its greatest number, as on
+// the CPU: rows that must not see it multiply it by 0, and of an infinity that would be no number.
+template <class T>
+__device__ __forceinline__ float kv_value(float value) {
+  if constexpr (std::is_same_v<T, __half>) {
+    constexpr float greatest = 65504.0F;
+    return fminf(fmaxf(value, -greatest), greatest);
+  } else {
+    return value;
+  }
 }
 
 // `count` elements that one thread loads or stores together: 16 bytes an instruction where they are as many.

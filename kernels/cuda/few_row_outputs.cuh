@@ -121,6 +121,8 @@ __device__ __forceinline__ void store_rotated(const few_row_arguments& a, int ro
     to = static_cast<T*>(r.kv.data) +
          r.kv.element_index(r.layer, turn.slot / r.kv.block_size, is_value ? kv_part::value : kv_part::key,
                             (head - r.num_heads) % r.kv.num_kv_heads, turn.slot % r.kv.block_size);
+    x = kv_value<T>(x);
+    y = kv_value<T>(y);
   }
   to[first % r.kv.head_dim] = from_float<T>(x);
   to[second % r.kv.head_dim] = from_float<T>(y);

@@ -33,7 +33,8 @@ struct reaching_key {
 };
 
 // Logits whose weight may be in a bin, and what is scaled to no number. Exponentials need not be computed for
-// that: where the bin's edges lie among the scaled logits is known well enough.
+// that: where the bin's edges lie among the scaled logits is known well enough. Small weights are rounded to
+// steps of 2^-33, by half of one at most.
 struct near_bin {
   weighing weigh;
   float least;  // of scaled logits
@@ -41,8 +42,10 @@ struct near_bin {
 
   __device__ near_bin(const weighing& weighed, std::int32_t bin) : weigh(weighed) {
     constexpr float doubt = 0.001F;
-    least = bin == 0 ? weightless : logf(__uint_as_float(first_bits_of_bin(bin))) - doubt;
-    most = bin == mass_bins - 1 ? infinite : logf(__uint_as_float(first_bits_of_bin(bin + 1))) + doubt;
+    constexpr float half_a_step = 0x1.0p-34F;
+    const auto edge = [](std::int32_t of) { return __uint_as_float(first_bits_of_bin(of)); };
+    least = bin == 0 ? weightless : logf(edge(bin) - half_a_step) - doubt;
+    most = bin == mass_bins - 1 ? infinite : logf(edge(bin + 1) + half_a_step) + doubt;
   }
   __device__ bool takes(float logit) const {
     const float scaled = weigh.scaled(logit);

@@ -108,6 +108,10 @@ __global__ void __launch_bounds__(rotate_threads) rotate_and_store_kernel(rotate
   } else if (rotated) {
     rotate_interleaved(x, angles, first);
   }
+  if (!is_query) {
+#pragma unroll
+    for (int i = 0; i < run; i++) x[i] = kv_value<T>(x[i]);
+  }
   float maximum = 0;
   if (a.kv.element == kv_element::int8) {
 #pragma unroll

@@ -90,9 +90,8 @@ device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, co
       break;
     case warm_up_phase::decode:  // its own row is in the last of its blocks
       for (std::int32_t i = 0; i < item.shape.batch; ++i) {
-        const bool is_short = item.is_for_graph && i > 0;
-        batch.add_sequence(is_short ? 1 : std::max<std::int64_t>(context - item.shape.query, 0),
-                           item.shape.query);
+        const std::int64_t before = std::max<std::int64_t>(context - item.shape.query, 0);
+        batch.add_sequence(item.is_for_graph && i > 0 ? 1 : before, item.shape.query);
       }
       break;
     case warm_up_phase::unified:

@@ -38,9 +38,9 @@ void number(std::vector<warm_up_item>& items, std::size_t begin) {
   }
 }
 
-void add_phase(std::vector<warm_up_item>& items, warm_up_phase phase, const std::vector<bucket>& in_order) {
+void add_phase(std::vector<warm_up_item>& items, warm_up_phase phase, const std::vector<bucket>& shapes) {
   const std::size_t begin = items.size();
-  for (const bucket& shape : in_order) {
+  for (const bucket& shape : shapes) {
     warm_up_item& item = items.emplace_back();
     item.phase = phase;
     item.shape = shape;
@@ -49,21 +49,20 @@ void add_phase(std::vector<warm_up_item>& items, warm_up_phase phase, const std:
   number(items, begin);
 }
 
-// Every graph by a step of its own, the largest first, since a bucket's may have contexts that no graph is
-// for; then the buckets, but for those with as many rows as a graph where one of each number of rows is
-// enough.
-void add_decodes(std::vector<warm_up_item>& items, const std::vector<bucket>& buckets,
+// A step of every graph, the largest first: buckets may have contexts that no graph is for. Then the buckets;
+// where one step of each number of rows is enough, those whose number no graph has.
+void add_decodes(std::vector<warm_up_item>& items, std::vector<bucket> buckets,
                  std::span<const bucket> graphs, warm_up_extent extent) {
-  std::vector<bucket> shapes =
-      in_order(std::vector<bucket>(graphs.begin(), graphs.end()), warm_up_extent::every_bucket);
-  for (const bucket& each : in_order(buckets, extent)) {
-    const auto has_its_rows = [&each](const bucket& graph) { return rows_of(graph) == rows_of(each); };
-    if (extent == warm_up_extent::every_bucket || std::ranges::none_of(graphs, has_its_rows))
-      shapes.push_back(each);
-  }
+  const auto has_graph = [&](const bucket& each) {
+    return std::ranges::any_of(graphs, [&](const bucket& graph) { return rows_of(graph) == rows_of(each); });
+  };
+  if (extent == warm_up_extent::every_row_count) std::erase_if(buckets, has_graph);
+  buckets = in_order(std::move(buckets), extent);
+  std::vector<bucket> shapes(graphs.rbegin(), graphs.rend());  // graph_shapes() has them ascending
+  shapes.insert(shapes.end(), buckets.begin(), buckets.end());
   const std::size_t begin = items.size();
   add_phase(items, warm_up_phase::decode, shapes);
-  for (std::size_t i = begin; i < begin + graphs.size(); ++i) items[i].is_for_graph = true;
+  for (warm_up_item& item : std::span(items).subspan(begin, graphs.size())) item.is_for_graph = true;
 }
 
 void add_unified_phase(std::vector<warm_up_item>& items, const std::vector<unified_bucket>& buckets,
@@ -174,8 +173,8 @@ std::string shape_text(const warm_up_item& item) {
     case warm_up_phase::decode:
     case warm_up_phase::tuning:
     case warm_up_phase::verification:
-      return fmt::format("batch:{} query:{} blocks:{}", item.shape.batch, item.shape.query,
-                         item.shape.blocks);
+      return fmt::format("batch:{} query:{} blocks:{}{}", item.shape.batch, item.shape.query,
+                         item.shape.blocks, item.is_for_graph ? " (graph)" : "");
     case warm_up_phase::unified:
       return fmt::format("query_len:{} shared_blocks:{} unique_blocks:{} ({}causal)", item.unified.query,
                          item.unified.shared_blocks, item.unified.unique_blocks,

@@ -33,11 +33,11 @@ struct warm_up_item {
   std::int32_t count = 1;          // ... to this
   // Whether lazy warm-up does it before the first request: one prefill, one decode.
   bool is_first = false;
-  bool is_for_graph = false;  // decode: its shape is that of a graph, which its step is run for
+  bool is_for_graph = false;  // decode: its step is there to have a graph of this shape captured
 };
 
-// Whether every bucket has a step of its own, or one for each number of rows is enough, since steps of
-// equally many rows run the same code.
+// Of which buckets a step is run: of every one, or of one for each number of rows, since steps of equally
+// many rows run the same code.
 enum class warm_up_extent { every_bucket, every_row_count };
 
 // What is measured on the way.

@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-// skip: nothing. full: every bucket before the first request. rows: before it, too, a step of each number of
-// rows, and of each graph. lazy: one prefill and one decode before it, and later what `rows` has, what drafts
-// cost first.
+// What comes before the first request. skip: nothing. full: a step of every bucket and graph. rows: of every
+// number of rows and every graph. lazy: one prefill and one decode; what `rows` has besides comes later, what
+// drafts cost first.
 enum class warm_up_mode { skip, full, rows, lazy };
 
 class warm_up_course {

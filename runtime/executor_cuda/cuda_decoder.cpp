@@ -23,16 +23,17 @@ std::vector<std::int32_t> powers_of_two(std::int32_t most) {
   return numbers;
 }
 
-// All layers' are of one size, but a file may have quantised those of some alone.
-std::vector<device_matrix> one_of_each_form(const std::vector<device_layer>& layers,
+// Of a weight one matrix of each kind that layers have it in: their sizes are the same, but a file may have
+// quantised it in some layers alone.
+std::vector<device_matrix> one_of_each_kind(const std::vector<device_layer>& layers,
                                             device_matrix device_layer::*weight) {
   std::vector<device_matrix> found;
   for (const device_layer& layer : layers) {
-    const device_matrix& other = layer.*weight;
-    const auto has_its_form = [&other](const device_matrix& each) {
-      return each.type == other.type && each.is_quantized() == other.is_quantized();
+    const device_matrix& matrix = layer.*weight;
+    const auto is_alike = [&matrix](const device_matrix& each) {
+      return each.type == matrix.type && each.is_quantized() == matrix.is_quantized();
     };
-    if (std::ranges::none_of(found, has_its_form)) found.push_back(other);
+    if (std::ranges::none_of(found, is_alike)) found.push_back(matrix);
   }
   return found;
 }
@@ -73,7 +74,7 @@ void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most, kernels
   const std::vector<std::int32_t> rows = powers_of_two(most);
   const auto choose = [&](const device_array<std::uint16_t>& input, device_matrix device_layer::*weight,
                           gemm_output kind, void* out) {
-    for (const device_matrix& each : one_of_each_form(weights_.layers, weight))
+    for (const device_matrix& each : one_of_each_kind(weights_.layers, weight))
       products_.prepare(stream, input.data(), each, rows, kind, out);
   };
   choose(normed_, &device_layer::qkv, gemm_output::rounded, qkv_.data());

@@ -1,6 +1,8 @@
 #include "runtime/executor_cuda/flat_step.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 
 namespace troupe {
 namespace {
@@ -25,7 +27,13 @@ class integer_layout {
   std::size_t used_ = 0;
 };
 
-std::size_t size(std::int32_t count) { return static_cast<std::size_t>(count); }
+std::size_t size(std::ptrdiff_t count) { return static_cast<std::size_t>(count); }
+
+// The table without the entries that pad it to a bucket.
+std::span<const std::int32_t> named_blocks(std::span<const std::int32_t> table) {
+  while (!table.empty() && table.back() == no_block) table = table.first(table.size() - 1);
+  return table;
+}
 
 void fill(std::int32_t* values, std::int32_t begin, std::int32_t end, std::int32_t value) {
   std::fill(values + begin, values + end, value);
@@ -57,13 +65,14 @@ flat_step lay_out(const flat_step_shape& shape, std::int32_t* memory) {
 flat_step_shape step_flattener::shape_of(const device_batch& batch) {
   flat_step_shape shape;
   plan_.clear();
-  for (const sequence_rows& each : batch.sequences) {
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const sequence_rows& each = batch.sequences[i];
     if (each.num_rows == 0) continue;
     const std::int32_t last = batch.positions[size(each.first_row + each.num_rows - 1)];
     plan_.add(shape.sequences, each.num_rows, last + 1);
     shape.rows += each.num_rows;
     shape.sequences += 1;
-    shape.blocks = std::max(shape.blocks, each.table_length);
+    shape.blocks = std::max(shape.blocks, static_cast<std::int32_t>(named_blocks(batch.table(i)).size()));
   }
   shape.split_items = static_cast<std::int32_t>(plan_.split().size());
   shape.chunk_items = static_cast<std::int32_t>(plan_.chunks().size());
@@ -120,8 +129,9 @@ void step_flattener::add_sequence(const device_batch& batch, std::size_t index, 
   copy(batch.slots, to.slots);
   rows_ += from.num_rows;
   std::int32_t* table = to.block_tables + size(sequences_) * size(shape.blocks);
-  std::ranges::copy(batch.table(index), table);
-  fill(table, from.table_length, shape.blocks, no_block);
+  const auto blocks = named_blocks(batch.table(index));
+  std::ranges::copy(blocks, table);
+  fill(table, static_cast<std::int32_t>(blocks.size()), shape.blocks, no_block);
   sequences_ += 1;
 }
 

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::int64_t most_partial_bytes = std::int64_t{256} << 20U;
 constexpr std::int32_t most_logit_rows = 256;
+// Also where few sequences run: prompts may want the log-probabilities of all their tokens.
+constexpr std::int32_t least_logit_rows = 64;
 
 std::int32_t parts(std::int32_t whole, std::int32_t size) { return (whole + size - 1) / size; }
 
@@ -35,7 +37,8 @@ struct step_room::sizes {
     chunk_items = rows * group / kernels::cuda::pairs_of_a_chunk + sequences;
     split_items = partial_rows + kernels::cuda::most_items_of_a_stretch(group) * sequences;
     const std::int64_t samples = std::int64_t{limits.max_sequences} * limits.samples_of_sequence;
-    logit_rows = static_cast<std::int32_t>(std::clamp<std::int64_t>(samples, 1, most_logit_rows));
+    logit_rows = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(samples, std::min(rows, least_logit_rows), most_logit_rows));
   }
 
   std::size_t integers() const {

@@ -326,14 +326,48 @@ TEST_F(LoadEngineOnCuda, AProgramWithoutCudaAndADeviceThatIsNotThereAreToldApart
   EXPECT_EQ(load_engine(other).error().param, "device_id");
 }
 
+// The next runner's cache may be smaller, and this one may shrink by a quarter.
+TEST_F(LoadEngineOnCuda, AContextThatNobodyAskedForLeavesAQuarterOfTheCache) {
+  const test::temporary_file longer(test::tiny_model({.context_length = 6000}));
+  engine_options options = on_cuda();
+  options.model_path = longer.path();
+  options.cpu_after_device_loss = true;
+  options.kernel_path = "reference";
+  options.kv_cache_bytes = 1;
+  std::int32_t blocks = 200;
+  options.cuda_devices.open = [&](const auto& model, const auto& asked_for, const auto&) {
+    cpu_executor_options cpu = asked_for;
+    cpu.kernel_path = cpu.dtype = cpu.kv_cache_dtype = "auto";
+    cpu.memory_utilization = 0;
+    cpu.limits.kv_cache_bytes = std::size_t{4} << 20U;
+    const std::size_t bytes_per_block = (*load_cpu_executor(model, cpu))->layout().bytes_per_block;
+    cpu.limits.kv_cache_bytes = static_cast<std::size_t>(blocks) * bytes_per_block;
+    return load_cpu_executor(model, cpu);
+  };
+  const auto loaded = load_engine(options);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const std::int32_t block_size = loaded->device->layout().block_size;
+  EXPECT_EQ(loaded->max_model_len, 150 * block_size);
+  blocks = 150;
+  EXPECT_TRUE(loaded->open_device(true).has_value());
+  const auto last_resort = loaded->open_last_resort(true);
+  ASSERT_TRUE(last_resort) << last_resort.error().message;
+  EXPECT_EQ(last_resort->target->layout().num_blocks, 150) << "room for what is served";
+  blocks = 200;
+  options.max_model_len = 200 * block_size;
+  const auto asked_for = load_engine(options);
+  ASSERT_TRUE(asked_for) << asked_for.error().message;
+  EXPECT_EQ(asked_for->max_model_len, 200 * block_size);
+}
+
 TEST_F(LoadEngineOnCuda, AContextThatNobodyAskedForIsTheModels) {
   const test::temporary_file longer(test::tiny_model({.context_length = 6000}));
-  engine_options usual = on_cuda();
-  usual.model_path = longer.path();
-  ASSERT_TRUE(load_engine(usual).has_value());
+  engine_options options = on_cuda();
+  options.model_path = longer.path();
+  ASSERT_TRUE(load_engine(options).has_value());
   EXPECT_EQ(asked.options.limits.max_model_len, 6000);
-  usual.max_model_len = 5000;
-  ASSERT_TRUE(load_engine(usual).has_value());
+  options.max_model_len = 5000;
+  ASSERT_TRUE(load_engine(options).has_value());
   EXPECT_EQ(asked.options.limits.max_model_len, 5000);
 }
 

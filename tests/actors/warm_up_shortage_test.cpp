@@ -133,7 +133,8 @@ TEST(WarmUpShortage, MakesTheKvCacheSmallerUntilAllGraphsAreThere) {
   expect_ready_with(stage, 56);
   EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56}));
   EXPECT_EQ(memory.graphs, (std::vector<std::int32_t>{8, 4, 8, 4, 2, 1, 8, 4, 2, 1, 8}))
-      << "those of a cache that is gone are captured again";
+      << "all again after each cache that is gone; the last is the step without buckets, which runs as the "
+         "graph of 8";
   EXPECT_EQ(log.count("finds no memory on the device: the KV cache shrinks"), 2U);
   EXPECT_EQ(log.count("the KV cache has 60 blocks in place of 64"), 1U);
   EXPECT_EQ(log.count("left out"), 0U);

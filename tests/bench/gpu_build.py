@@ -13,7 +13,7 @@ from gpu_process import Failed, Missing, run, say
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SYSTEM_LIBRARIES = ("libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so", "libresolv.so", "ld-linux")
 # What CMake looks for of a CUDA toolkit, and where its cache says that it found it.
-TOOLKIT = {"TROUPE_NVCC": "nvcc", "TROUPE_CUDART": "cudart_static", "TROUPE_CUBLAS_HEADERS": "cublasLt.h"}
+TOOLKIT = {"TROUPE_FOUND_NVCC": "nvcc", "TROUPE_CUDART": "cudart_static", "TROUPE_CUBLAS_HEADERS": "cublasLt.h"}
 REFUSED = re.compile(r"TROUPE_CUDA is ON\b.*?(?=\n\s*\n|\Z)", re.DOTALL)  # CMake breaks lines, and ends it with an empty one
 NINJA_STEP = re.compile(r"\[\d+/\d+\] ")
 BETWEEN_STEPS = 15.0  # seconds
@@ -86,8 +86,9 @@ def library_environment(troupe, python):
     """Where troupe finds the libraries packed beside it, and cuBLASLt: the toolkit's, or torch's."""
     places = [str(troupe.parent / "lib")] if (troupe.parent / "lib").is_dir() else []
     places += [each for each in os.environ.get("LD_LIBRARY_PATH", "").split(":") if each]
-    nvcc = shutil.which("nvcc")
-    toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), nvcc and pathlib.Path(nvcc).resolve().parents[1], "/usr/local/cuda"]
+    built_with = cached(troupe.parent).get("TROUPE_FOUND_NVCC", "-NOTFOUND")
+    nvcc = shutil.which("nvcc") if built_with.endswith("-NOTFOUND") else built_with
+    toolkits = [nvcc and pathlib.Path(nvcc).resolve().parents[1], os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     places += [f"{each}/lib64" for each in toolkits if each]
     places += libraries_of(python)
     return {**os.environ, "LD_LIBRARY_PATH": ":".join(dict.fromkeys(places))}

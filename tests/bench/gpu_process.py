@@ -88,13 +88,13 @@ def listen(stream, kept, told):
 @dataclasses.dataclass
 class Running:
     process: subprocess.Popen
-    output: list[str]
-    errors: list[str]
-    readers: list[threading.Thread]
+    output: list[str] = dataclasses.field(default_factory=list)
+    errors: list[str] = dataclasses.field(default_factory=list)
+    readers: list[threading.Thread] = dataclasses.field(default_factory=list)
 
     def hear_out(self):
-        """Of a process that has ended: waits for the last of what it said, which may still be in its pipes. Not for ever: a process
-        that left the group may hold the other end."""
+        """Waits until all that the process, which has ended, said has been read; for each pipe not longer than GRACE, since a process that
+        left the group may hold its other end."""
         for each in self.readers:
             each.join(GRACE)
 
@@ -126,7 +126,7 @@ def running(command, on_output=lambda line: None, on_error=show, **settings):
         with signals_held_back():
             process = subprocess.Popen([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                                        errors="replace", start_new_session=True, preexec_fn=die_with_parent, **settings)
-        child = Running(process, [], [], [])
+        child = Running(process)
         child.readers += [threading.Thread(target=listen, args=each, daemon=True)
                           for each in ((process.stdout, child.output, on_output), (process.stderr, child.errors, on_error)) if each[0]]
         for each in child.readers:

@@ -123,6 +123,32 @@ TEST_F(sampling, leaves_what_a_draft_was_drawn_from_as_the_host_does) {
   }
 }
 
+// A token that is nearly sure before many of some steps of 2^-33 each: where the limit of top-p falls,
+// weights are rounded by up to a tenth.
+TEST_F(sampling, cuts_a_tail_of_the_least_weights_as_the_host_does) {
+  sampler_scratch scratch;
+  std::mt19937 random(11);
+  for (const auto& [steps, spread, top_p] : std::vector<std::tuple<double, float, float>>{
+           {8.6, 0.0F, 0.99999F}, {383.55, 0.0F, 0.9999F}, {5.0, 1.5F, 0.99999F}, {60.0, 2.0F, 0.99999F}}) {
+    std::normal_distribution<float> around(static_cast<float>(std::log(std::ldexp(steps, -33))), spread);
+    std::vector<float> logits(20'000);
+    for (float& logit : logits) logit = spread == 0 ? around.mean() : around(random);
+    logits[10'000] = 0.0F;
+    sampling_params params;
+    params.top_p = top_p;
+    sampling_case tail = make_case(logits, params);
+    tail.is_draft = true;
+    std::vector<kept_distribution> kept;
+    EXPECT_EQ(test::sample_on_device({tail}, nullptr, &kept), test::sample_on_host({tail}));
+    kept_distribution expected;
+    expected.assign(compute_distribution(logits, tail.row, {}, scratch, {}));
+    EXPECT_GT(expected.ids.size(), 1U);
+    EXPECT_LT(expected.ids.size(), logits.size());
+    EXPECT_EQ(kept[0].ids, expected.ids) << steps << " steps, spread " << spread;
+    EXPECT_EQ(kept[0].weights, expected.weights) << steps << " steps, spread " << spread;
+  }
+}
+
 TEST_F(sampling, gives_a_row_the_same_token_in_any_company) {
   std::vector<sampling_case> cases;
   for (std::uint64_t seed = 500; seed < 505; ++seed) cases.push_back(test::random_case(seed, 5000));

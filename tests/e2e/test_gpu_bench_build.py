@@ -85,30 +85,30 @@ def test_after_a_build_for_which_no_time_was_left_nothing_is_measured(tmp_path):
 
 def test_what_a_toolkit_lacks_is_named_before_the_build(tmp_path):
     tools = stand_ins(tmp_path)
-    cache = "TROUPE_NVCC:FILEPATH=/nvcc\\nTROUPE_CUDART:FILEPATH=TROUPE_CUDART-NOTFOUND\\nTROUPE_CUBLAS_HEADERS:PATH=TROUPE_CUBLAS_HEADERS-NOTFOUND\\n"
+    cache = "TROUPE_FOUND_NVCC:INTERNAL=/nvcc\\nTROUPE_CUDART:FILEPATH=TROUPE_CUDART-NOTFOUND\\nTROUPE_CUBLAS_HEADERS:PATH=TROUPE_CUBLAS_HEADERS-NOTFOUND\\n"
     builds(tools, configuring=f'printf "{cache}" > "$4/CMakeCache.txt"; echo "-- CUDA: headers from /somewhere"; exit 1')
     done, data = bench_with(tools, "build", program=None)
     assert done.returncode == 3
     assert data["problems"]["build"]["build"].startswith("missing: cudart_static, cublasLt.h of a CUDA toolkit")
     assert "headers from /somewhere" in data["problems"]["build"]["build"]
     assert len(asked(tools, "cmake_asked")) == 1
-    builds(tools, configuring='printf "TROUPE_NVCC:FILEPATH=TROUPE_NVCC-NOTFOUND\\n" > "$4/CMakeCache.txt"; exit 1')
+    builds(tools, configuring='printf "TROUPE_FOUND_NVCC:INTERNAL=TROUPE_FOUND_NVCC-NOTFOUND\\n" > "$4/CMakeCache.txt"; exit 1')
     done, data = bench_with(tools, "build", program=None)
     assert data["problems"]["build"]["build"].startswith("missing: nvcc of a CUDA toolkit")
 
 
 @pytest.mark.parametrize("refusal, told", [
-    ("no nvcc of 12.8 or newer", "missing: a CUDA toolkit, 12.8 or newer (TROUPE_CUDA is ON, but no nvcc of 12.8 or newer);"),
-    ("nvcc was\n  not found anywhere", "missing: a CUDA toolkit, 12.8 or newer (TROUPE_CUDA is ON, but nvcc was not found anywhere);")])
+    ("nvcc does not go with TROUPE_SANITIZE", "missing: a CUDA toolkit, 12.8 or newer (TROUPE_CUDA is ON, but nvcc does not go with TROUPE_SANITIZE);"),
+    ("the\n  toolkit of /nvcc has no cublasLt.h", "missing: a CUDA toolkit, 12.8 or newer (TROUPE_CUDA is ON, but the toolkit of /nvcc has no cublasLt.h);")])
 def test_what_cmake_has_not_looked_for_is_not_lacking(tmp_path, refusal, told):
     tools = stand_ins(tmp_path)
     (tools / "refusal").write_text(f"-- CUDA: headers from /somewhere\nCMake Error at CMakeLists.txt:65 (message):\n  TROUPE_CUDA is ON, but {refusal}\n\n\n"
                                    "-- Configuring incomplete, errors occurred!\n")
-    builds(tools, configuring=f'echo "TROUPE_NVCC:FILEPATH=/old/nvcc" > "$4/CMakeCache.txt"; cat {tools}/refusal; exit 1')
+    builds(tools, configuring=f'echo "TROUPE_FOUND_NVCC:INTERNAL=/nvcc" > "$4/CMakeCache.txt"; cat {tools}/refusal; exit 1')
     done, data = bench_with(tools, "build", program=None)
     assert done.returncode == 3
     assert data["problems"]["build"]["build"].startswith(told)
-    builds(tools, configuring='echo "TROUPE_NVCC:FILEPATH=/nvcc" > "$4/CMakeCache.txt"; echo "CMake Error: no sqlite"; exit 1')
+    builds(tools, configuring='echo "TROUPE_FOUND_NVCC:INTERNAL=/nvcc" > "$4/CMakeCache.txt"; echo "CMake Error: no sqlite"; exit 1')
     done, data = bench_with(tools, "build", program=None)
     assert "CMake Error: no sqlite" in data["problems"]["build"]["build"]
 

@@ -103,6 +103,27 @@ TEST(flat_step, what_pads_a_batch_is_left_out_and_samples_stay_with_their_rows) 
   EXPECT_EQ(values(out.step.logit_rows, 3), (integers{3, 4, 2}));
 }
 
+// What a step is padded to may be more than a table has room for.
+TEST(flat_step, takes_no_padding_of_block_tables) {
+  step_flattener flattener(attention_plan(1, 100, 100));
+  const device_batch batch = three_sequences();
+  const flat_step_shape shape = flattener.shape_of(batch);
+  const written_step expected = write(flattener, batch, shape);
+  device_batch padded = batch;
+  padded.block_tables.clear();
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    sequence_rows& rows = padded.sequences[i];
+    rows.table_offset = static_cast<std::int32_t>(padded.block_tables.size());
+    rows.table_length = 50;
+    padded.block_tables.insert(padded.block_tables.end(), batch.table(i).begin(), batch.table(i).end());
+    padded.block_tables.resize(static_cast<std::size_t>(rows.table_offset) + 50, no_block);
+  }
+  ASSERT_EQ(flattener.shape_of(padded).blocks, shape.blocks);
+  const written_step found = write(flattener, padded, shape);
+  const std::int32_t entries = shape.sequences * shape.blocks;
+  EXPECT_EQ(values(found.step.block_tables, entries), values(expected.step.block_tables, entries));
+}
+
 TEST(flat_step, tells_whether_the_logits_are_those_of_the_first_rows) {
   step_flattener flattener(attention_plan(1, 100, 100));
   const auto are_first = [&](const std::vector<std::int32_t>& first_rows) {

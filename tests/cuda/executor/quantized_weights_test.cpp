@@ -170,34 +170,35 @@ TEST_F(quantized_weights_of_a_model, give_the_same_bits_however_a_prompt_is_cut_
   }
 }
 
-// Expects every product to be of a matrix that was prepared for.
-class expecting_gemm final : public gemm {
+// Fails the test at a product that prepare() was not called for.
+class prepared_only_gemm final : public gemm {
  public:
   void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
                 gemm_output kind, void* out) override {
     EXPECT_TRUE(prepared_.contains({weight.outputs, weight.inputs, weight.type, kind}))
-        << weight.outputs << " x " << weight.inputs;
-    right_.multiply(stream, input, weight, rows, kind, out);
+        << weight.outputs << " x " << weight.inputs << ", output " << static_cast<int>(kind);
+    reference_.multiply(stream, input, weight, rows, kind, out);
   }
   void prepare(const cuda_stream&, const void*, const device_matrix& weight, std::span<const std::int32_t>,
                gemm_output kind, void*) override {
     prepared_.emplace(weight.outputs, weight.inputs, weight.type, kind);
   }
-  std::string name() const override { return "expecting"; }
+  std::string name() const override { return "prepared only"; }
 
  private:
   std::set<std::tuple<std::int32_t, std::int32_t, matrix_type, gemm_output>> prepared_;
-  test::reference_gemm right_;
+  test::reference_gemm reference_;
 };
 
-TEST_F(quantized_weights_of_a_model, are_not_all_that_is_prepared_for_where_only_the_first_layer_has_them) {
+TEST_F(quantized_weights_of_a_model, have_their_bf16_neighbours_in_other_layers_prepared_for) {
   const auto keep_in_bf16 = [](test::gguf_writer& file) {
     const auto replace = [&file](const std::string& name, std::uint64_t inputs, std::uint64_t outputs) {
       file.drop_tensor(name).add_tensor(
           name, {inputs, outputs}, tensor_type::bf16,
           test::random_tensor(tensor_type::bf16, inputs * outputs, 0.1F, outputs));
     };
-    replace("blk.1.attn_output.weight", 64, 64);
+    for (const char* name : {"blk.1.attn_q.weight", "blk.1.attn_output.weight"}) replace(name, 64, 64);
+    for (const char* name : {"blk.1.attn_k.weight", "blk.1.attn_v.weight"}) replace(name, 64, 32);
     replace("blk.1.ffn_gate.weight", 64, 96);
     replace("blk.1.ffn_up.weight", 64, 96);
     replace("blk.1.ffn_down.weight", 96, 64);
@@ -209,7 +210,7 @@ TEST_F(quantized_weights_of_a_model, are_not_all_that_is_prepared_for_where_only
     options.weights = weight_form::in_file;
     options.batch_invariant = batch_invariant;
     options.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
-      return std::make_unique<expecting_gemm>();
+      return std::make_unique<prepared_only_gemm>();
     };
     const auto device = test::start_cuda(model, options);
     test::executor_driver driver(*device);

@@ -24,8 +24,8 @@ TEST(GraphShapes, HaveShortTablesAndWholeOnesOfEveryBatchThatIsOfUse) {
 }
 
 // As a device does it: a step runs as the smallest graph that holds its sequences and tables.
-std::vector<bucket> graphs_of(const std::vector<warm_up_item>& items, const std::vector<bucket>& graphs,
-                              const executor_limits& limits, const kv_layout& layout) {
+std::vector<bucket> graphs_run_by(const std::vector<warm_up_item>& items, const std::vector<bucket>& graphs,
+                                  const executor_limits& limits, const kv_layout& layout) {
   std::vector<bucket> run;
   for (const warm_up_item& item : items) {
     if (!item.is_for_graph) continue;
@@ -37,12 +37,15 @@ std::vector<bucket> graphs_of(const std::vector<warm_up_item>& items, const std:
       return graph.batch >= step.batch && graph.blocks >= step.blocks;
     };
     const auto found = std::ranges::find_if(graphs, holds);
-    if (found != graphs.end()) run.push_back(*found);
+    if (found == graphs.end())
+      ADD_FAILURE() << "no graph holds the step of batch " << item.shape.batch;
+    else
+      run.push_back(*found);
   }
   return run;
 }
 
-TEST(GraphShapes, AreAllRunByTheWarmUpOnceTheLargestFirstWhateverTheBuckets) {
+TEST(GraphShapes, AreEachRunOnceByTheWarmUpTheLargestFirstWhateverTheBuckets) {
   std::mt19937 random(7);
   const auto pick = [&](std::int32_t least, std::int32_t most) {
     return std::uniform_int_distribution<std::int32_t>(least, most)(random);
@@ -65,7 +68,8 @@ TEST(GraphShapes, AreAllRunByTheWarmUpOnceTheLargestFirstWhateverTheBuckets) {
         graph_shapes(rows, std::min(limits.max_sequences, limits.max_rows), blocks);
     const auto extent = pick(0, 1) == 0 ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
     const auto items = warm_up_items(*plan, limits, limits.block_size, extent, {}, graphs);
-    EXPECT_EQ(graphs_of(items, graphs, limits, layout), (std::vector<bucket>{graphs.rbegin(), graphs.rend()}))
+    EXPECT_EQ(graphs_run_by(items, graphs, limits, layout),
+              (std::vector<bucket>{graphs.rbegin(), graphs.rend()}))
         << "round " << round << ", " << limits.max_sequences << " sequences, contexts of "
         << limits.max_model_len;
   }

@@ -53,22 +53,27 @@ TEST(WarmUp, RunsOneBucketOfEveryRowCountWhereThatIsEnough) {
           "[Warmup][Sampler][2/3] batch:1", "[Warmup][Sampler][3/3] batch:2"}));
 }
 
-TEST(WarmUp, RunsEveryGraphAndOfTheBucketsWhatHasNoGraphsNumberOfRows) {
+const std::vector<bucket> some_graphs{{1, 1, 4}, {1, 1, 12}, {2, 1, 4}, {2, 1, 12}};
+
+// The largest graph first, then these buckets.
+void expect_graphs_before(const std::vector<bucket>& buckets, warm_up_extent extent) {
   const auto plan = plan_of({{1, 16, 0}}, {{1, 1, 8}, {2, 1, 4}, {2, 1, 900}, {3, 1, 4}});
-  const std::vector<bucket> graphs{{1, 1, 4}, {1, 1, 12}, {2, 1, 4}, {2, 1, 12}};
-  const auto decodes_of = [&](warm_up_extent extent) {
-    std::vector<std::pair<bucket, bool>> decodes;
-    for (const warm_up_item& item : warm_up_items(plan, limits, 16, extent, {}, graphs))
-      if (item.phase == warm_up_phase::decode) decodes.emplace_back(item.shape, item.is_for_graph);
-    return decodes;
-  };
   std::vector<std::pair<bucket, bool>> expected;
-  for (auto graph = graphs.rbegin(); graph != graphs.rend(); ++graph) expected.emplace_back(*graph, true);
-  expected.emplace_back(bucket{3, 1, 4}, false);
-  EXPECT_EQ(decodes_of(warm_up_extent::every_row_count), expected);
-  for (const bucket& each : {bucket{2, 1, 900}, bucket{2, 1, 4}, bucket{1, 1, 8}})
-    expected.emplace_back(each, false);
-  EXPECT_EQ(decodes_of(warm_up_extent::every_bucket), expected);
+  for (auto graph = some_graphs.rbegin(); graph != some_graphs.rend(); ++graph)
+    expected.emplace_back(*graph, true);
+  for (const bucket& each : buckets) expected.emplace_back(each, false);
+  std::vector<std::pair<bucket, bool>> decodes;
+  for (const warm_up_item& item : warm_up_items(plan, limits, 16, extent, {}, some_graphs))
+    if (item.phase == warm_up_phase::decode) decodes.emplace_back(item.shape, item.is_for_graph);
+  EXPECT_EQ(decodes, expected);
+}
+
+TEST(WarmUp, RunsEveryGraphBeforeTheBucketsOfOtherNumbersOfRows) {
+  expect_graphs_before({{3, 1, 4}}, warm_up_extent::every_row_count);
+}
+
+TEST(WarmUp, RunsEveryGraphBeforeEveryBucketWhereAllAreWanted) {
+  expect_graphs_before({{3, 1, 4}, {2, 1, 900}, {2, 1, 4}, {1, 1, 8}}, warm_up_extent::every_bucket);
 }
 
 TEST(WarmUp, TunesEveryNumberOfRowsOnceSmallestFirst) {
