@@ -196,14 +196,17 @@ def service(tmp_path_factory):
 @pytest.fixture
 def start_service(tmp_path):
     """Starts further services with flags of the test's choice."""
-    count = 0
+    started = []
 
     def start(*flags, **how):
-        nonlocal count
-        count += 1
-        return Service(tmp_path / f"log{count}", *flags, **how)
+        started.append(Service(tmp_path / f"log{len(started) + 1}", *flags, **how))
+        return started[-1]
 
-    return start
+    yield start
+    for service in started:  # of a test that has failed before its `with`
+        if service.process.poll() is None:
+            service.process.kill()
+            service.process.wait()
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
     gpu_service_stand_in.py FAULT serve OPTION...
 """
 import http.server
+import itertools
 import json
 import os
 import pathlib
@@ -29,14 +30,22 @@ def keep_a_runner(folder):
     """A process of a runner's name, and after its end another."""
     program = pathlib.Path(folder) / "troupe-runner"
     program.symlink_to("/bin/sleep")
-    while True:
-        subprocess.Popen([program, "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).wait()
+    for number in itertools.count():
+        runner = subprocess.Popen([program, "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if number > 0:
+            tell_that_it_is_back()
+        runner.wait()
         if FAULT == "no other runner":
             return
         if FAULT == "chosen anew":
             log("CUDA: another device or library than the last runner's: products are chosen anew", "warn")
         counters["troupe_gpu_graphs"] = 0 if FAULT == "graphs are lost" else GRAPHS
-        threading.Timer(0.1, lambda: (log("the model runner is back"), is_back.set())).start()
+
+
+def tell_that_it_is_back():
+    """Who waits for it answers behind what is told, however late that is read; but for the fault, where all have been answered."""
+    threading.Timer(3.0 if FAULT == "nothing is under way" else 0.1, log, ["the model runner is back"]).start()
+    threading.Timer(0.5, is_back.set).start()
 
 
 def tokens_of(body):

@@ -239,7 +239,7 @@ def test_what_torch_has_measured_before_its_time_is_over_is_kept(tmp_path):
 print(json.dumps({"key": "eager 1", "us": 7.0}), flush=True)
 time.sleep(60)""")
     found = {}
-    run = types.SimpleNamespace(python=tools / "python", limit=lambda longest: 2.0)
+    run = types.SimpleNamespace(python=tools / "python", limit=lambda longest: 6.0)
     with pytest.raises(gpu_process.LeftOut, match="was ended after"):
         gpu.torch(run, found.__setitem__, "steps", "smollm-135m", "1024", "eager 1", "eager 8")
     assert found == {"eager 1": {"us": 7.0}}
@@ -261,9 +261,9 @@ FAMILY = 'sh -c "trap \'\' TERM; sleep 60; sleep 60" &\necho $! >> {file}\nsleep
 
 def test_a_command_whose_time_is_over_is_ended_with_all_that_it_started(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_process, "GRACE", 0.3)
-    ended = gpu_process.run([program(tmp_path / "family", FAMILY.format(file=tmp_path / "children"))], limit=1.0)
+    ended = gpu_process.run([program(tmp_path / "family", FAMILY.format(file=tmp_path / "children"))], limit=5.0)
     assert ended.code is None
-    assert ended.seconds < 10
+    assert ended.seconds < 20
     children = (tmp_path / "children").read_text().split()
     assert len(children) == 2
     wait_until(lambda: all(gone(each) for each in children))

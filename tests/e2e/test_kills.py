@@ -40,6 +40,7 @@ def test_a_long_prompt_outlives_every_runner_that_is_killed_while_it_is_computed
             killed = kill_runner(service, killed)
         assert answer.result() == undisturbed
         assert service.metric("vllm:num_preemptions_total") == 0, "nobody was preempted for want of blocks"
+        service.wait_until(lambda: len(records(service)) >= 2, 20, "told in the log")
         line = records(service)[-1]
         assert line["queue_ms"] >= 0 and line["prefill_ms"] > 0 and line["decode_ms"] >= 0 and line["preemptions"] == 0
         service.wait_as_before(before)
@@ -57,6 +58,7 @@ def test_a_request_whose_first_step_is_lost_has_all_of_its_times(start_service):
         finally:
             os.kill(runner, signal.SIGKILL)
         answer.result()
+        service.wait_until(lambda: records(service), 20, "told in the log")
         line = records(service)[-1]
         assert line["queue_ms"] >= 0 and line["prefill_ms"] > 0 and line["decode_ms"] >= 0
         assert service.metric("vllm:request_queue_time_seconds_count") == count + 2

@@ -31,8 +31,8 @@ def test_a_request_that_was_answered_tells_what_became_of_it_and_where_its_time_
         body = {"prompt": "Once upon a time", "max_tokens": 8, "ignore_eos": True}
         begin = time.monotonic()
         status, answer = service.post("/v1/completions", body, {"X-Request-Id": "one"})
-        took = (time.monotonic() - begin) * 1000
         assert status == 200
+    took = (time.monotonic() - begin) * 1000  # the answer may be here before its end is noted there
     [line] = records(service)
     assert line["level"] == "info"
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ", line["time"])

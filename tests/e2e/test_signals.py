@@ -156,7 +156,7 @@ def test_the_log_tells_whether_requests_were_cut_off(start_service):
 
 
 def test_the_log_tells_where_a_part_was_lost_in_a_drain(start_service, monkeypatch):
-    monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:1500")
+    monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:300")
     with start_service("--shutdown-grace", "60s") as service:
         connection, _ = begin_stream(service, max_tokens=8000)
         service.process.send_signal(signal.SIGTERM)

@@ -67,9 +67,9 @@ def test_its_figures_are_those_of_the_metrics(browser, start_service):
     with start_service("--max-num-seqs", "1", "--served-model-name", 'a <b> "c" \\ d') as service:
         page = browser.open(service.url + "/", 1000, 800, "light")
         page.wait_until(READY)
-        body = {"prompt": "A long story:", "max_tokens": 900, "ignore_eos": True, "model": 'a <b> "c" \\ d'}
+        body = {"prompt": "A long story:", "max_tokens": 4000, "ignore_eos": True, "model": 'a <b> "c" \\ d'}
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
-            open_requests = [pool.submit(service.post, "/v1/completions", {**body, "timeout": 4}) for _ in range(3)]
+            open_requests = [pool.submit(service.post, "/v1/completions", {**body, "timeout": 10}) for _ in range(3)]
             page.wait_until("document.querySelector('#tile-waiting output').textContent === '2'")
             assert tile(page, "running") == "1"
             page.wait_until("parseFloat(document.querySelector('#tile-generated output').textContent) > 5")
