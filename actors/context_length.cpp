@@ -38,13 +38,13 @@ result<std::int32_t> context_length(const engine_options& options, std::int32_t 
 result<std::int32_t> context_in_cache(const engine_options& options, std::int32_t context,
                                       const started_device& started) {
   const kv_layout layout = started.device->layout();
-  // Unless a context was asked for it leaves of a device's cache what the cache may have to give later.
-  const bool keeps_some = options.cuda && options.max_model_len == 0;
-  const std::int32_t kept = keeps_some ? layout.num_blocks / 4 : 0;
-  const std::int64_t held = std::int64_t{layout.num_blocks - kept} * layout.block_size;
+  // A context that nobody asked for leaves of a device's cache the quarter that the cache may have to give.
+  const bool leaves_some = options.cuda && options.max_model_len == 0;
+  const std::int32_t left = leaves_some ? layout.num_blocks / 4 : 0;
+  const std::int64_t held = std::int64_t{layout.num_blocks - left} * layout.block_size;
   if (held >= context) return context;
   const std::int64_t needed_blocks = blocks_for(context, layout.block_size);
-  const std::int64_t blocks = keeps_some ? needed_blocks + (needed_blocks + 2) / 3 : needed_blocks;
+  const std::int64_t blocks = leaves_some ? needed_blocks + (needed_blocks + 2) / 3 : needed_blocks;
   const std::uint64_t needed = static_cast<std::uint64_t>(blocks) * layout.bytes_per_block;
   const std::uint64_t beside =
       static_cast<std::uint64_t>(blocks) * claim_beside(started.draft_device.get()).bytes_beside;
@@ -60,12 +60,10 @@ result<std::int32_t> context_in_cache(const engine_options& options, std::int32_
                             "to {}, or {}",
                             context, held, held, remedy),
                 "max_model_len");
-  spdlog::warn(
-      "the longest context is {} tokens, but the KV cache holds only {}: max_model_len is {}{}; {} for all "
-      "of "
-      "it",
-      context, std::int64_t{layout.num_blocks} * layout.block_size, held,
-      keeps_some ? ", which leaves the quarter that it may have to give later" : "", remedy);
+  spdlog::warn("the longest context is {} tokens, {} {}: max_model_len is {}{}; {} for all of it", context,
+               leaves_some ? "and the KV cache holds" : "but the KV cache holds only",
+               std::int64_t{layout.num_blocks} * layout.block_size, held,
+               leaves_some ? ", and leaves the quarter that the cache may have to give" : "", remedy);
   return static_cast<std::int32_t>(held);
 }
 

@@ -135,7 +135,7 @@ void model_runner_state::keep_tuning(bool is_last) {
 }
 
 void model_runner_state::leave_out(const warm_up_item& item) {
-  if (item.is_for_graph) return;  // of a bucket of its shape that says nothing
+  if (item.is_for_graph) return;  // that says nothing of a bucket of the same shape
   if (item.phase == warm_up_phase::prompt) buckets_.remove_prompt(item.shape);
   if (item.phase == warm_up_phase::decode) buckets_.remove_decode(item.shape);
   if (item.phase == warm_up_phase::unified) buckets_.remove(item.unified);

@@ -67,7 +67,7 @@ void supervisor_state::go_on_warming_up() {
 
 // Of the buckets of the runners to come; this one has seen to its own.
 void supervisor_state::leave_out(const warm_up_item& item) {
-  if (item.is_for_graph) return;  // of a bucket of its shape that says nothing
+  if (item.is_for_graph) return;  // that says nothing of a bucket of the same shape
   if (item.phase == warm_up_phase::prompt) std::erase(parts_.buckets.prompt, item.shape);
   if (item.phase == warm_up_phase::decode) std::erase(parts_.buckets.decode, item.shape);
   if (item.phase == warm_up_phase::unified) std::erase(parts_.buckets.unified, item.unified);
