@@ -3,13 +3,11 @@ add_library(troupe_options INTERFACE)
 target_include_directories(troupe_options INTERFACE "${PROJECT_SOURCE_DIR}")
 # No contraction: the bits of a result must not depend on what the compiler chose to fuse.
 target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
-                                                -Werror -ffp-contract=off -fno-math-errno)
+                                                -Werror -ffp-contract=off -fno-math-errno -Wshadow=local)
 option(TROUPE_UNITY "Compile the files of a folder together" ON)
 if(TROUPE_UNITY)
   # What would be said of names in anonymous namespaces is not meant for files that are included in another.
-  target_compile_options(troupe_options INTERFACE -Wshadow=local -Wno-subobject-linkage)
-else()
-  target_compile_options(troupe_options INTERFACE -Wshadow)
+  target_compile_options(troupe_options INTERFACE -Wno-subobject-linkage)
 endif()
 # GCC 12's flow analysis reports false positives inside the standard library under optimisation and sanitizers.
 target_compile_options(troupe_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds
