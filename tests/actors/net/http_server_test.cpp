@@ -1,6 +1,7 @@
 // What an HTTP server answers.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
