@@ -13,7 +13,8 @@
 namespace troupe {
 namespace {
 
-// Of the KV cache that the device has room for it gives a sixteenth at once, and a quarter in all.
+// Of the KV cache that the device has room for it gives a sixteenth at once, and a quarter in all:
+// context_in_cache() leaves as much.
 constexpr std::int32_t share_given_at_once = 16;
 constexpr std::int32_t most_times_given = 4;
 
