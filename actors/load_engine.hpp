@@ -117,7 +117,7 @@ struct loaded_engine {
   bool pad_to_buckets = false;
   // The largest step that the device takes, where that is more than the scheduler plans; else 0.
   padded_limits padded;
-  std::vector<bucket> graphs;  // decode steps that the device captures
+  std::vector<std::int32_t> graphs;  // rows of the decode steps that the device captures
   // Whether the device's plans are to be chosen, but for steps of so many rows; what for, and where they are
   // kept.
   bool tune = false;

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "actors/device_plan.hpp"
-#include "runtime/blocks_for.hpp"
 #include "runtime/executor/fit_buckets.hpp"
-#include "runtime/executor/graph_shapes.hpp"
+#include "runtime/executor/graph_sizes.hpp"
 
 namespace troupe {
 namespace {
@@ -141,8 +140,7 @@ result<started_device> start_device(executor_place& place, const engine_options&
   log_kv_cache(options, *profile, (*device)->layout(), out.draft_device != nullptr);
   out.device = std::move(*device);
   out.padded = *padded;
-  out.graphs = graph_shapes(graph_batches, std::min(largest.max_sequences, largest.max_rows),
-                            blocks_for(max_model_len, options.block_size));
+  out.graphs = graph_sizes(graph_batches, std::min(largest.max_sequences, largest.max_rows));
   out.options = cpu;
   if (options.cuda) return out;  // its share is of the same memory again
   const kv_layout layout = out.device->layout();

@@ -25,7 +25,7 @@ struct started_device {
   std::string draft_choices;               // ... of the draft model's
   std::optional<cpu_executor_options> last_resort;
   padded_limits padded;
-  std::vector<bucket> graphs;                 // decode steps that it captures
+  std::vector<std::int32_t> graphs;           // rows of the decode steps that it captures
   std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
 };
 

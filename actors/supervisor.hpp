@@ -56,8 +56,8 @@ struct supervisor_parts {
   std::shared_ptr<company_directory> directory;
   bucket_plan buckets;
   bool pad_to_buckets = false;
-  padded_limits padded;        // the largest step of the device, where that is more than the scheduler plans
-  std::vector<bucket> graphs;  // decode steps that the device captures; each is run before somebody waits
+  padded_limits padded;  // the largest step of the device, where that is more than the scheduler plans
+  std::vector<std::int32_t> graphs;  // rows of the decodes that the device captures, before somebody waits
   warm_up_mode warm_up = warm_up_mode::lazy;
   bool tune = false;             // the warm-up chooses the device's plans, but for ...
   std::set<std::int32_t> tuned;  // ... steps of so many rows, and keeps them here:

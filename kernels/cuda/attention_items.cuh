@@ -69,8 +69,9 @@ struct paged_head {
   int block_shift;  // log2(block_size)
   int head_dim;
 
-  __device__ __forceinline__ paged_head(const attention_arguments& in, int sequence, int kv_head)
-      : table(in.block_tables + static_cast<std::int64_t>(sequence) * in.max_blocks),
+  __device__ __forceinline__ paged_head(const attention_arguments& in, const attention_item& item,
+                                        int kv_head)
+      : table(in.block_tables + item.table),
         value_offset(in.kv.num_kv_heads * in.kv.block_size),
         block_size(in.kv.block_size),
         block_shift(in.kv.block_shift()),

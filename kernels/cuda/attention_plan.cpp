@@ -12,7 +12,7 @@ std::int32_t parts(std::int32_t whole, std::int32_t size) { return (whole - 1) /
 attention_item item_of(const attended_sequence& sequence, std::int32_t group, std::int32_t first,
                        std::int32_t most) {
   attention_item item;
-  item.sequence = sequence.number;
+  item.table = sequence.table;
   item.first_pair = first;
   item.first_row = sequence.first_row;
   item.pairs = std::min(most, sequence.num_rows * group - first);
@@ -38,7 +38,7 @@ void attention_plan::clear() {
   rows_ = 0;
 }
 
-void attention_plan::add(std::int32_t sequence, std::int32_t num_rows, std::int32_t context) {
+void attention_plan::add(std::int32_t table, std::int32_t num_rows, std::int32_t context) {
   const std::int32_t pairs = num_rows * group_;
   const std::int32_t stretches = parts(context, tokens_of_a_stretch);
   // Split, the KV memory is read once for 16 queries instead of for 64, the second time from the L2 cache:
@@ -46,7 +46,7 @@ void attention_plan::add(std::int32_t sequence, std::int32_t num_rows, std::int3
   const bool few = num_rows == 1 || pairs <= pairs_of_a_chunk;
   // In 64 bits: contexts and rows are as large as requests make them.
   const std::int64_t room = stretches > 1 ? static_cast<std::int64_t>(stretches) * pairs : 0;
-  const attended_sequence added{sequence, rows_, num_rows, context};
+  const attended_sequence added{table, rows_, num_rows, context};
   rows_ += num_rows;
   if (!few || used_rows_ + room > max_partial_rows_) {
     for (std::int32_t pair = 0; pair < pairs; pair += pairs_of_a_chunk)

@@ -229,7 +229,7 @@ __device__ __forceinline__ void attend_chunk(const attention_arguments& in, cons
   const pair_range range = pairs_of(item, warp * tile_pairs);
   // Tokens that this warp's queries see.
   const int seen = range.count > 0 ? item.stored + (range.first + range.count - 1) / in.group + 1 : 0;
-  const paged_head<Stored> head(in, item.sequence, kv_head);
+  const paged_head<Stored> head(in, item, kv_head);
   const lane_queries<Element> lane(in, range, kv_head);
   chunk_rows<Element, Stored, Dims> rows;
   rows.kept = kept + threadIdx.x;

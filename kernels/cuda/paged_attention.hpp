@@ -24,7 +24,7 @@ inline constexpr std::int32_t tokens_of_a_stretch = 256;
 // A query is a pair of a sequence's row and one of the query heads of a KV head: pair p of a sequence is its
 // row p / group and, of KV head h, query head h * group + p % group.
 struct alignas(16) attention_item {
-  std::int32_t sequence = 0;
+  std::int32_t table = 0;        // where its sequence's block table begins, behind block_tables
   std::int32_t first_pair = 0;   // a multiple of pairs_of_a_split or _chunk
   std::int32_t stretch = 0;      // split: which stretch of the context
   std::int32_t partial_row = 0;  // split: where the item's tile of pairs has its room in the work space
@@ -36,7 +36,7 @@ struct alignas(16) attention_item {
 
 // A sequence of a step: rows, one at least, the last of which sees `context` tokens.
 struct attended_sequence {
-  std::int32_t number = 0;
+  std::int32_t table = 0;  // where its block table begins
   std::int32_t first_row = 0;
   std::int32_t num_rows = 1;
   std::int32_t context = 1;
@@ -62,10 +62,10 @@ class attention_plan {
   attention_plan(std::int32_t group, std::int32_t partial_rows, std::int32_t max_items);
 
   void clear();
-  // Sequence number `sequence` of the step, whose rows are behind those of the one before: one row at least,
-  // the last of which sees `context` tokens. Few queries are split along the context; many, or those for
-  // which the work space has no room, go in chunks.
-  void add(std::int32_t sequence, std::int32_t num_rows, std::int32_t context);
+  // A sequence whose block table begins at entry `table`, and whose rows are behind those of the one before:
+  // one row at least, the last of which sees `context` tokens. Few queries are split along the context; many,
+  // or those for which the work space has no room, go in chunks.
+  void add(std::int32_t table, std::int32_t num_rows, std::int32_t context);
 
   std::span<const attention_item> split() const { return split_; }
   std::span<const attention_item> chunks() const { return chunks_; }
@@ -97,11 +97,10 @@ struct attention_arguments {
   std::int64_t query_stride = 0;  // multiples of 8; both pointers aligned to 16 bytes
   std::int64_t out_stride = 0;
   const std::int32_t* positions = nullptr;     // [rows]
-  const std::int32_t* block_tables = nullptr;  // [sequences][max_blocks]
+  const std::int32_t* block_tables = nullptr;  // what the items' tables are counted from
   const attention_item* items = nullptr;
   const std::int32_t* num_items =
       nullptr;  // one; on the device, so that a graph may be launched with another plan
-  std::int32_t max_blocks = 0;
   std::int32_t layer = 0;
   std::int32_t group = 1;  // query heads of a KV head
   float scale = 1.0F;      // of the scores: head_dim ** -0.5 in most models

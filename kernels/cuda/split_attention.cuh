@@ -120,7 +120,7 @@ template <class Element, class Stored, int Dims>
 __device__ __forceinline__ void attend_tile(const attention_arguments& in, const split_work& work, int number,
                                             int tokens, softmax_state* states, float* outputs) {
   const int first = work.item.stretch * stretch_tokens + number * tile_tokens;
-  const paged_head<Stored> head(in, work.item.sequence, static_cast<int>(blockIdx.y));
+  const paged_head<Stored> head(in, work.item, static_cast<int>(blockIdx.y));
   const tile_in_blocks<Stored> tile(head, first, tokens);
   const lane_queries<Element> queries(in, work.range, static_cast<int>(blockIdx.y));
   const bool is_stored = first + tokens <= work.item.stored;

@@ -89,10 +89,8 @@ device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, co
       for (std::int32_t i = 0; i < item.shape.batch; ++i) batch.add_sequence(context, item.shape.query);
       break;
     case warm_up_phase::decode:  // its own row is in the last of its blocks
-      for (std::int32_t i = 0; i < item.shape.batch; ++i) {
-        const std::int64_t before = std::max<std::int64_t>(context - item.shape.query, 0);
-        batch.add_sequence(item.is_for_graph && i > 0 ? 1 : before, item.shape.query);
-      }
+      for (std::int32_t i = 0; i < item.shape.batch; ++i)
+        batch.add_sequence(std::max<std::int64_t>(context - item.shape.query, 0), item.shape.query);
       break;
     case warm_up_phase::unified:
       add_unified(batch, item.unified, layout, limits);

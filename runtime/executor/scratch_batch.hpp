@@ -8,10 +8,8 @@
 
 namespace troupe {
 
-// The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each. Of
-// a graph's step the first sequence alone has a context of item.shape.blocks, as wide as the graph's tables;
-// the others have two tokens, so that the step is short however long contexts are. What a step can never be
-// (beyond the limits or the longest context) is cut to what it can.
+// The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each.
+// What a step can never be (beyond the limits or the longest context) is cut to what it can.
 device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, const executor_limits& limits,
                            std::int32_t vocab_size);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -49,16 +50,15 @@ void add_phase(std::vector<warm_up_item>& items, warm_up_phase phase, const std:
   number(items, begin);
 }
 
-// A step of every graph, the largest first: buckets may have contexts that no graph is for. Then the buckets;
-// where one step of each number of rows is enough, those whose number no graph has.
+// A step of every graph, the largest first and each as short as can be: it is captured whatever its contexts
+// are. Then the buckets; where one step of each number of rows is enough, those whose number no graph has.
 void add_decodes(std::vector<warm_up_item>& items, std::vector<bucket> buckets,
-                 std::span<const bucket> graphs, warm_up_extent extent) {
-  const auto has_graph = [&](const bucket& each) {
-    return std::ranges::any_of(graphs, [&](const bucket& graph) { return rows_of(graph) == rows_of(each); });
-  };
+                 std::span<const std::int32_t> graphs, warm_up_extent extent) {
+  const auto has_graph = [&](const bucket& each) { return std::ranges::count(graphs, rows_of(each)) > 0; };
   if (extent == warm_up_extent::every_row_count) std::erase_if(buckets, has_graph);
   buckets = in_order(std::move(buckets), extent);
-  std::vector<bucket> shapes(graphs.rbegin(), graphs.rend());  // graph_shapes() has them ascending
+  std::vector<bucket> shapes;
+  for (const std::int32_t rows : graphs | std::views::reverse) shapes.push_back({rows, 1, 1});
   shapes.insert(shapes.end(), buckets.begin(), buckets.end());
   const std::size_t begin = items.size();
   add_phase(items, warm_up_phase::decode, shapes);
@@ -193,7 +193,7 @@ timed_step timed_step_of(const warm_up_item& item) {
 
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent,
-                                        warm_up_measurements measured, std::span<const bucket> graphs) {
+                                        warm_up_measurements measured, std::span<const std::int32_t> graphs) {
   std::vector<warm_up_item> items;
   if (plan.strategy == bucketing_strategy::unified) {
     add_unified_phase(items, plan.unified, extent);

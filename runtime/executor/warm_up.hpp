@@ -33,7 +33,7 @@ struct warm_up_item {
   std::int32_t count = 1;          // ... to this
   // Whether lazy warm-up does it before the first request: one prefill, one decode.
   bool is_first = false;
-  bool is_for_graph = false;  // decode: its step is there to have a graph of this shape captured
+  bool is_for_graph = false;  // decode: its step is there to have a graph of so many rows captured
 };
 
 // Of which buckets a step is run: of every one, or of one for each number of rows, since steps of equally
@@ -56,11 +56,11 @@ timed_step timed_step_of(const warm_up_item& item);
 // Phase by phase: prompts, decodes (or unified), what is measured, sampler. Buckets come the largest first,
 // what is tuned or timed for drafts the smallest; the sampler's batch sizes are 0, 1 and those of the decode
 // (or non-causal unified) buckets, ascending. Without buckets one prefill of max_rows and one decode of
-// max_sequences. Each of `graphs` (graph_shapes()) has a decode of its own, before those of the buckets.
+// max_sequences. Each of `graphs` (graph_sizes()) has a decode of its own, before those of the buckets.
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent,
                                         warm_up_measurements measured = {},
-                                        std::span<const bucket> graphs = {});
+                                        std::span<const std::int32_t> graphs = {});
 
 // "[Warmup][Prompt][1/36] batch:1 query:1024 blocks:0 free_mem:11.16 GiB",
 // "[Warmup][Unified CFG][2/375] query_len:2048 shared_blocks:256 unique_blocks:2890 (causal) free_mem:...".

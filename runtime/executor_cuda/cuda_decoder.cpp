@@ -114,15 +114,13 @@ void cuda_decoder::attend(const cuda_stream& stream, const flat_step_shape& shap
   arguments.query_stride = weights_.layers.front().qkv.outputs;
   arguments.out_stride = query_width_;
   arguments.positions = step.positions;
-  arguments.block_tables = step.block_tables;
-  arguments.max_blocks = shape.blocks;
+  arguments.block_tables = step.first;
   arguments.layer = layer;
   arguments.group = config_.num_heads / config_.num_kv_heads;
   arguments.scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
   // A graph's blocks take items in turn: as many as the device holds, or as such a step has at most.
   const std::int32_t held = kernels::cuda::split_residents(config_.head_dim) * sizes_.multiprocessors;
-  const std::int64_t most = shape.rows * kernels::cuda::split_items_of_a_row(
-                                             arguments.group, std::int64_t{shape.blocks} * kv.block_size);
+  const std::int64_t most = shape.rows * kernels::cuda::split_items_of_a_row(arguments.group, sizes_.context);
   const std::int32_t blocks =
       captured ? static_cast<std::int32_t>(std::clamp<std::int64_t>(held / config_.num_kv_heads, 1, most))
                : shape.split_items;

@@ -24,6 +24,7 @@ class cuda_decoder {
     std::int32_t rows = 0;          // of a step
     std::int32_t logit_rows = 0;    // whose logits are computed at once
     std::int32_t partial_rows = 0;  // of attention's work space
+    std::int32_t context = 1;       // tokens of the longest
     std::int32_t multiprocessors = 1;
     few_row_products few_rows = few_row_products::never;
   };
@@ -42,8 +43,8 @@ class cuda_decoder {
   void copy_blocks(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
                    const kernels::cuda::paged_kv& kv);
   // Runs the step's rows through the first `layers`; hidden states stay until the next call. With `captured`
-  // what is launched depends on rows, sequences and blocks of the shape alone, so that a graph of it serves
-  // all such steps; then there are no chunk_items.
+  // what is launched depends on the shape's rows alone, so that a graph of it serves all such steps; then
+  // there are no chunk_items.
   void forward(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
                const kernels::cuda::paged_kv& kv, std::int32_t layers, bool captured = false);
   // Logits of `count` rows of the last forward pass: of those that `rows` names on the device, from its

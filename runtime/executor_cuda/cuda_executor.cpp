@@ -153,9 +153,8 @@ std::string cuda_executor::choices() const {
 // it. Such decodes read the scratch block alone, and write nowhere. Without room for graphs decodes run
 // eagerly.
 void cuda_executor::reserve_graphs() try {
-  const std::size_t bytes = measure_graph_memory(room_->graphs, [this](const decode_graph_size& size) {
-    const warm_up_item step{
-        .phase = warm_up_phase::decode, .shape = {size.rows, 1, size.blocks}, .is_for_graph = true};
+  const std::size_t bytes = measure_graph_memory(room_->graphs, [this](std::int32_t rows) {
+    const warm_up_item step{.phase = warm_up_phase::decode, .shape = {rows, 1, 1}};
     run(scratch_batch(step, kv_.layout(), limits_, config_.vocab_size), config_.num_layers);
     stream_.synchronize();
   });
@@ -244,8 +243,7 @@ std::optional<std::string> cuda_executor::run_as_graph(const flat_step_shape& sh
   check_launches("a decode step");
   if (!missing) return std::nullopt;
   if (needs_graph && missing->lacked_memory) throw out_of_device_memory(missing->why);
-  return fmt::format("no graph of {} rows and {} blocks, such decodes run eagerly: {}", shape.rows,
-                     shape.blocks, missing->why);
+  return fmt::format("no graph of {} rows, such decodes run eagerly: {}", shape.rows, missing->why);
 }
 
 // Of decodes, which graphs are for, it is told less and less often.

@@ -8,30 +8,23 @@
 
 namespace troupe {
 
-decode_graphs::decode_graphs(std::vector<decode_graph_size> sizes) : all_sizes_(std::move(sizes)) {
-  std::ranges::sort(all_sizes_);
-  all_sizes_.erase(std::ranges::unique(all_sizes_).begin(), all_sizes_.end());
-  sizes_ = all_sizes_;
-}
+decode_graphs::decode_graphs(std::vector<std::int32_t> sizes)
+    : all_sizes_(std::move(sizes)), sizes_(all_sizes_) {}
 
 std::optional<flat_step_shape> decode_graphs::padded(const flat_step_shape& step, bool needs) const {
   if (step.rows == 0 || step.rows != step.sequences || step.chunk_items > 0) return std::nullopt;
-  const auto holds = [&](const decode_graph_size& size) {
-    return size.rows >= step.rows && size.blocks >= step.blocks;
-  };
-  const std::vector<decode_graph_size>& sizes = needs ? all_sizes_ : sizes_;
-  const auto found = std::ranges::find_if(sizes, holds);
+  const std::vector<std::int32_t>& sizes = needs ? all_sizes_ : sizes_;
+  const auto found = std::ranges::lower_bound(sizes, step.rows);
   if (found == sizes.end()) return std::nullopt;
   flat_step_shape shape = step;
-  shape.rows = found->rows;
-  shape.sequences = found->rows;
-  shape.blocks = found->blocks;
+  shape.rows = *found;
+  shape.sequences = *found;
   return shape;
 }
 
 std::optional<missing_graph> decode_graphs::run(const flat_step_shape& shape, const cuda_stream& stream,
                                                 const std::function<void()>& work) {
-  const decode_graph_size size{shape.rows, shape.blocks};
+  const std::int32_t size = shape.rows;
   if (const auto found = graphs_.find(size); found != graphs_.end()) {
     found->second.launch(stream);
     return std::nullopt;

@@ -1,7 +1,6 @@
-// Decode steps as graphs: one launch in place of some hundred. A graph holds a number of rows and of block
-// table entries; steps of fewer run in the smallest that holds them.
+// Decode steps as graphs: one launch in place of some hundred. A graph is of a number of rows, each of a
+// sequence of its own with a context of any length; steps of fewer run in the smallest that holds them.
 #pragma once
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,13 +14,6 @@
 
 namespace troupe {
 
-// Rows (one of each sequence), entries of each block table.
-struct decode_graph_size {
-  std::int32_t rows = 0;
-  std::int32_t blocks = 0;
-  friend auto operator<=>(const decode_graph_size&, const decode_graph_size&) = default;
-};
-
 // Why there is none of a step.
 struct missing_graph {
   std::string why;
@@ -30,8 +22,8 @@ struct missing_graph {
 
 class decode_graphs {
  public:
-  // Of these sizes; none: every step runs eagerly.
-  explicit decode_graphs(std::vector<decode_graph_size> sizes);
+  // Of so many rows, ascending (graph_sizes()); none: every step runs eagerly.
+  explicit decode_graphs(std::vector<std::int32_t> sizes);
 
   // The shape that a step is padded to so that a graph runs it; nothing where it is no decode or beyond every
   // size. Sizes that could not be captured are none, but where the step `needs` a graph: they are tried
@@ -47,12 +39,12 @@ class decode_graphs {
   void clear();
 
   std::int32_t count() const { return static_cast<std::int32_t>(graphs_.size()); }  // captured
-  const std::vector<decode_graph_size>& all_sizes() const { return all_sizes_; }    // ascending
+  const std::vector<std::int32_t>& all_sizes() const { return all_sizes_; }         // ascending
 
  private:
-  std::vector<decode_graph_size> all_sizes_;
-  std::vector<decode_graph_size> sizes_;  // but for those that could not be captured
-  std::map<decode_graph_size, cuda_graph> graphs_;
+  std::vector<std::int32_t> all_sizes_;
+  std::vector<std::int32_t> sizes_;  // but for those that could not be captured
+  std::map<std::int32_t, cuda_graph> graphs_;
 };
 
 }  // namespace troupe

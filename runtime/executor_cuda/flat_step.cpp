@@ -44,6 +44,7 @@ void fill(std::int32_t* values, std::int32_t begin, std::int32_t end, std::int32
 flat_step lay_out(const flat_step_shape& shape, std::int32_t* memory) {
   integer_layout all(memory);
   flat_step out;
+  out.first = memory;
   const auto items = [&all](std::int32_t count) {
     constexpr std::size_t integers = sizeof(attention_item) / sizeof(std::int32_t);
     return reinterpret_cast<attention_item*>(all.take(size(count) * integers));
@@ -52,9 +53,9 @@ flat_step lay_out(const flat_step_shape& shape, std::int32_t* memory) {
   out.sources = all.take(size(shape.rows));
   out.positions = all.take(size(shape.rows));
   out.slots = all.take(size(shape.rows));
-  out.block_tables = all.take(size(shape.sequences) * size(shape.blocks));
   out.item_counts = all.take(2);
   out.split_items = items(shape.split_items);
+  out.block_tables = all.take(size(shape.table_entries));
   out.chunk_items = items(shape.chunk_items);
   out.logit_rows = all.take(size(shape.logits));
   out.copies = all.take(2 * size(shape.copies));
@@ -69,10 +70,10 @@ flat_step_shape step_flattener::shape_of(const device_batch& batch) {
     const sequence_rows& each = batch.sequences[i];
     if (each.num_rows == 0) continue;
     const std::int32_t last = batch.positions[size(each.first_row + each.num_rows - 1)];
-    plan_.add(shape.sequences, each.num_rows, last + 1);
+    plan_.add(static_cast<std::int32_t>(shape.table_entries), each.num_rows, last + 1);
     shape.rows += each.num_rows;
     shape.sequences += 1;
-    shape.blocks = std::max(shape.blocks, static_cast<std::int32_t>(named_blocks(batch.table(i)).size()));
+    shape.table_entries += std::ssize(named_blocks(batch.table(i)));
   }
   shape.split_items = static_cast<std::int32_t>(plan_.split().size());
   shape.chunk_items = static_cast<std::int32_t>(plan_.chunks().size());
@@ -83,26 +84,23 @@ flat_step_shape step_flattener::shape_of(const device_batch& batch) {
 
 void step_flattener::flatten(const device_batch& batch, const flat_step_shape& shape, const flat_step& to) {
   rows_ = 0;
-  sequences_ = 0;
+  table_entries_ = 0;
   moved_by_.clear();
   sources_.assign(batch.tokens.size(), -1);
   for (const drawn_row& fed : batch.fed) sources_[size(fed.row)] = fed.sample;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const sequence_rows& each = batch.sequences[i];
     moved_by_.push_back(rows_ - each.first_row);
-    if (each.num_rows > 0) add_sequence(batch, i, shape, to);
+    if (each.num_rows > 0) add_sequence(batch, i, to);
   }
   fill(to.tokens, rows_, shape.rows, 0);
   fill(to.sources, rows_, shape.rows, -1);
   fill(to.positions, rows_, shape.rows, 0);
   fill(to.slots, rows_, shape.rows, no_slot);
-  std::fill(to.block_tables + size(sequences_) * size(shape.blocks),
-            to.block_tables + size(shape.sequences) * size(shape.blocks), no_block);
 
   to.item_counts[0] = shape.split_items;
   to.item_counts[1] = shape.chunk_items;
-  std::ranges::copy(plan_.split(), to.split_items);
-  std::ranges::copy(plan_.chunks(), to.chunk_items);
+  add_items(to);
   std::int32_t* logits = to.logit_rows;
   for (const sample_row& each : batch.samples) *logits++ = each.row + moved_by_[size(each.sequence)];
   for (const prompt_logprob_row& each : batch.prompt_logprobs)
@@ -117,8 +115,7 @@ void step_flattener::flatten(const device_batch& batch, const flat_step_shape& s
   }
 }
 
-void step_flattener::add_sequence(const device_batch& batch, std::size_t index, const flat_step_shape& shape,
-                                  const flat_step& to) {
+void step_flattener::add_sequence(const device_batch& batch, std::size_t index, const flat_step& to) {
   const sequence_rows& from = batch.sequences[index];
   const auto copy = [&](const std::vector<std::int32_t>& values, std::int32_t* into) {
     std::copy_n(values.begin() + from.first_row, from.num_rows, into + rows_);
@@ -128,11 +125,19 @@ void step_flattener::add_sequence(const device_batch& batch, std::size_t index, 
   copy(batch.positions, to.positions);
   copy(batch.slots, to.slots);
   rows_ += from.num_rows;
-  std::int32_t* table = to.block_tables + size(sequences_) * size(shape.blocks);
   const auto blocks = named_blocks(batch.table(index));
-  std::ranges::copy(blocks, table);
-  fill(table, static_cast<std::int32_t>(blocks.size()), shape.blocks, no_block);
-  sequences_ += 1;
+  std::ranges::copy(blocks, to.block_tables + table_entries_);
+  table_entries_ += std::ssize(blocks);
+}
+
+// The plan counts block tables from the first of them.
+void step_flattener::add_items(const flat_step& to) const {
+  const auto moved = [behind = static_cast<std::int32_t>(to.block_tables - to.first)](attention_item item) {
+    item.table += behind;
+    return item;
+  };
+  std::ranges::transform(plan_.split(), to.split_items, moved);
+  std::ranges::transform(plan_.chunks(), to.chunk_items, moved);
 }
 
 }  // namespace troupe

@@ -15,10 +15,10 @@ namespace troupe {
 struct flat_step_shape {
   std::int32_t rows = 0;
   std::int32_t sequences = 0;
-  std::int32_t blocks = 0;  // entries of each block table
-  // What attention has to do: behind all that a graph reads at a place of its own, so that the number of
-  // these may differ from step to step.
+  // Behind all that a graph reads at a place of its own, so that the number of these may differ from step to
+  // step: what attention has to do, and block tables, which are found by that.
   std::int32_t split_items = 0;
+  std::int64_t table_entries = 0;  // of all block tables
   std::int32_t chunk_items = 0;
   std::int32_t logits = 0;  // rows whose logits are wanted: samples, then prompt rows
   std::int32_t copies = 0;  // blocks copied before
@@ -26,17 +26,17 @@ struct flat_step_shape {
   friend bool operator==(const flat_step_shape&, const flat_step_shape&) = default;
 };
 
-// Where a step's integers lie, as pointers of one memory: pinned or the device's. Sequences that are not
-// there have no rows; rows that are not there hold token 0 at position 0, belong to nobody and are stored
-// nowhere.
+// Where a step's integers lie, as pointers of one memory: pinned or the device's. Rows that are not there
+// hold token 0 at position 0, belong to nobody and are stored nowhere.
 struct flat_step {
-  std::int32_t* tokens = nullptr;        // [rows]
-  std::int32_t* sources = nullptr;       // [rows]: of `sampled`, -1: the token is in `tokens`
-  std::int32_t* positions = nullptr;     // [rows]
-  std::int32_t* slots = nullptr;         // [rows]; no_slot: K and V are not stored
-  std::int32_t* block_tables = nullptr;  // [sequences][blocks]; no_block where nothing is read
-  std::int32_t* item_counts = nullptr;   // [2]: of split_items, of chunk_items
+  std::int32_t* first = nullptr;        // of all: what the items' block tables are counted from
+  std::int32_t* tokens = nullptr;       // [rows]
+  std::int32_t* sources = nullptr;      // [rows]: of `sampled`, -1: the token is in `tokens`
+  std::int32_t* positions = nullptr;    // [rows]
+  std::int32_t* slots = nullptr;        // [rows]; no_slot: K and V are not stored
+  std::int32_t* item_counts = nullptr;  // [2]: of split_items, of chunk_items
   kernels::cuda::attention_item* split_items = nullptr;
+  std::int32_t* block_tables = nullptr;  // [table_entries]: each behind the one before
   kernels::cuda::attention_item* chunk_items = nullptr;
   std::int32_t* logit_rows = nullptr;     // [logits]
   std::int32_t* copies = nullptr;         // [copies][2]: from, to
@@ -61,14 +61,14 @@ class step_flattener {
   bool logits_are_first_rows() const { return logits_are_first_rows_; }
 
  private:
-  void add_sequence(const device_batch& batch, std::size_t index, const flat_step_shape& shape,
-                    const flat_step& to);
+  void add_sequence(const device_batch& batch, std::size_t index, const flat_step& to);
+  void add_items(const flat_step& to) const;
 
   kernels::cuda::attention_plan plan_;
   std::vector<std::int32_t> moved_by_;  // [sequences of the batch]: a row's new number less its old one
   std::vector<std::int32_t> sources_;   // [rows of the batch]
   std::int32_t rows_ = 0;
-  std::int32_t sequences_ = 0;
+  std::int64_t table_entries_ = 0;
   bool logits_are_first_rows_ = false;
 };
 

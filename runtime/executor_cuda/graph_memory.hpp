@@ -11,6 +11,6 @@ namespace troupe {
 // back of the device when they are forgotten; where there are very many sizes, for each of the others as much
 // as for these. Less where one cannot be captured. Nothing captured is left.
 std::size_t measure_graph_memory(decode_graphs& graphs,
-                                 const std::function<void(const decode_graph_size&)>& capture);
+                                 const std::function<void(std::int32_t rows)>& capture);
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/executor/graph_shapes.hpp"
+#include "runtime/executor/graph_sizes.hpp"
 
 namespace troupe {
 namespace {
@@ -24,12 +24,9 @@ std::int32_t decodes_of(const executor_limits& limits) {
 struct step_room::sizes {
   sizes(const model_config& config, const executor_limits& limits, std::span<const std::int32_t> graph_rows)
       : rows(most_rows(limits, graph_rows)), sequences(limits.max_sequences) {
-    blocks = parts(limits.max_model_len, limits.block_size);
     group = config.num_heads / config.num_kv_heads;
-    for (const bucket& each : graph_shapes(graph_rows, decodes_of(limits), blocks)) {
-      graphs.push_back({each.batch, each.blocks});
-      sequences = std::max(sequences, each.batch);
-    }
+    table_entries = std::int64_t{sequences} * parts(limits.max_model_len, limits.block_size);
+    graphs = graph_sizes(graph_rows, decodes_of(limits));
     const std::int64_t bytes_of_a_row = std::int64_t{config.num_kv_heads} * (config.head_dim + 2) * 4;
     const std::int64_t wanted =
         std::int64_t{sequences} * parts(limits.max_model_len, kernels::cuda::tokens_of_a_stretch) * group;
@@ -44,8 +41,8 @@ struct step_room::sizes {
   std::size_t integers() const {
     const flat_step_shape largest{.rows = rows,
                                   .sequences = sequences,
-                                  .blocks = blocks,
                                   .split_items = split_items,
+                                  .table_entries = table_entries,
                                   .chunk_items = chunk_items,
                                   .logits = 2 * rows,
                                   .copies = sequences};
@@ -54,18 +51,18 @@ struct step_room::sizes {
 
   std::int32_t rows;
   std::int32_t sequences;
-  std::int32_t blocks = 0;
+  std::int64_t table_entries = 0;
   std::int32_t group = 1;
   std::int32_t partial_rows = 0;
   std::int32_t split_items = 0;
   std::int32_t chunk_items = 0;
   std::int32_t logit_rows = 1;
-  std::vector<decode_graph_size> graphs;
+  std::vector<std::int32_t> graphs;
 };
 
 std::int32_t step_room::most_rows(const executor_limits& limits, std::span<const std::int32_t> graph_rows) {
-  const std::vector<bucket> graphs = graph_shapes(graph_rows, decodes_of(limits), 1);
-  return graphs.empty() ? limits.max_rows : std::max(limits.max_rows, graphs.back().batch);
+  const std::vector<std::int32_t> graphs = graph_sizes(graph_rows, decodes_of(limits));
+  return graphs.empty() ? limits.max_rows : std::max(limits.max_rows, graphs.back());
 }
 
 step_room::step_room(const model_config& config, const device_weights& weights, gemm& products,
@@ -87,6 +84,7 @@ step_room::step_room(const model_config& config, const device_weights& weights, 
               {.rows = sizes.rows,
                .logit_rows = sizes.logit_rows,
                .partial_rows = sizes.partial_rows,
+               .context = limits.max_model_len,
                .multiprocessors = device.multiprocessors,
                .few_rows = few_rows},
               stream),

@@ -40,7 +40,7 @@ struct small_memory {
   std::int32_t most_of_next_cache = all_blocks;  // as where somebody else takes memory meanwhile
   int opened = 0;
 
-  company_setup setup(std::vector<bucket> shapes = {{1, 1, 4}, {2, 1, 4}, {4, 1, 4}, {8, 1, 4}});
+  company_setup setup(std::vector<std::int32_t> graphs = {1, 2, 4, 8});
 };
 
 class small_memory_device final : public forwarding_executor {
@@ -88,12 +88,12 @@ class small_memory_device final : public forwarding_executor {
   bool may_compute_ = false;
 };
 
-company_setup small_memory::setup(std::vector<bucket> shapes) {
+company_setup small_memory::setup(std::vector<std::int32_t> graphs) {
   company_setup out;
   out.num_blocks = all_blocks;
   out.warm_up = warm_up_mode::full;
-  out.adjust = [this, out, shapes = std::move(shapes)](supervisor_parts& parts) {
-    parts.graphs = shapes;
+  out.adjust = [this, out, graphs = std::move(graphs)](supervisor_parts& parts) {
+    parts.graphs = graphs;
     parts.open_device = [this, out](bool) -> result<runner_device> {
       ++opened;
       return runner_device{std::make_shared<small_memory_device>(*this, out), nullptr};

@@ -11,7 +11,7 @@ using kernels::cuda::attention_plan;
 std::vector<std::vector<std::int32_t>> listed(std::span<const attention_item> items) {
   std::vector<std::vector<std::int32_t>> list;
   for (const attention_item& item : items) {
-    list.push_back({item.sequence, item.first_pair, item.stretch, item.partial_row});
+    list.push_back({item.table, item.first_pair, item.stretch, item.partial_row});
   }
   return list;
 }

@@ -32,11 +32,13 @@ struct step_items {
   std::int32_t partial_rows = 0;
 };
 
-step_items items_of(attention_way way, std::int32_t group, const std::vector<attention_sequence>& sequences) {
+// `max_blocks`: entries of each block table.
+step_items items_of(attention_way way, std::int32_t group, std::int32_t max_blocks,
+                    const std::vector<attention_sequence>& sequences) {
   if (way == attention_way::planned) {
     kernels::cuda::attention_plan plan(group, 1 << 20, 1024);
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-      plan.add(static_cast<std::int32_t>(i), sequences[i].rows, sequences[i].context);
+      plan.add(static_cast<std::int32_t>(i) * max_blocks, sequences[i].rows, sequences[i].context);
     }
     return {{plan.split().begin(), plan.split().end()},
             {plan.chunks().begin(), plan.chunks().end()},
@@ -45,7 +47,7 @@ step_items items_of(attention_way way, std::int32_t group, const std::vector<att
   step_items items;
   kernels::cuda::attended_sequence of;
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    of = {static_cast<std::int32_t>(i), of.first_row, sequences[i].rows, sequences[i].context};
+    of = {static_cast<std::int32_t>(i) * max_blocks, of.first_row, sequences[i].rows, sequences[i].context};
     const std::int32_t pairs = of.num_rows * group;
     const std::int32_t stretches = (of.context + 255) / 256;
     for (std::int32_t pair = 0; way == attention_way::chunks && pair < pairs; pair += 64)
@@ -179,7 +181,7 @@ std::vector<float> attention_step::run(attention_way way, std::int32_t blocks) c
 
 template <class T>
 std::vector<float> attention_step::run_typed(attention_way way, std::int32_t blocks) const {
-  const step_items items = items_of(way, shape_.group, sequences_);
+  const step_items items = items_of(way, shape_.group, max_blocks_, sequences_);
   const auto row_elements = static_cast<std::size_t>(shape_.kv_heads * shape_.group * shape_.head_dim);
   const auto partial = static_cast<std::size_t>(std::max(items.partial_rows, 1) * shape_.kv_heads);
   const device_data<unsigned char> data(data_);
@@ -200,7 +202,6 @@ std::vector<float> attention_step::run_typed(attention_way way, std::int32_t blo
       .out_stride = static_cast<std::int64_t>(row_elements),
       .positions = positions.data(),
       .block_tables = tables.data(),
-      .max_blocks = max_blocks_,
       .layer = attention_layer,
       .group = shape_.group,
       .scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim))};

@@ -49,7 +49,7 @@ class timed_step {
     fill_memory();
     fill_normal_bf16(qkv_.data(), qkv_.bytes(), 1);
     kernels::cuda::attention_plan plan(heads.queries / heads.kv, 1 << 22, 1 << 16);
-    for (std::int32_t i = 0; i < sequences; ++i) plan.add(i, rows, context);
+    for (std::int32_t i = 0; i < sequences; ++i) plan.add(i * blocks_, rows, context);
     split_.assign(plan.split().begin(), plan.split().end());
     chunks_.assign(plan.chunks().begin(), plan.chunks().end());
     partial_rows_ = std::max(1, plan.partial_rows());
@@ -80,7 +80,6 @@ class timed_step {
     arguments.block_tables = tables.data();
     arguments.items = items.data();
     arguments.num_items = number.data();
-    arguments.max_blocks = blocks_;
     arguments.group = heads_.queries / heads_.kv;
     arguments.scale = 1.0F / std::sqrt(static_cast<float>(heads_.dim));
     return timer.time([&](std::int32_t) {

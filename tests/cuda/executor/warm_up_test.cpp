@@ -1,7 +1,7 @@
 // The service's own warm-up on the emulated device, which reports what the kernels read too early.
 #include <gtest/gtest.h>
 
-#include "runtime/executor/graph_shapes.hpp"
+#include "runtime/executor/graph_sizes.hpp"
 #include "runtime/executor/scratch_batch.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
@@ -29,8 +29,7 @@ TEST_F(cuda_warm_up, every_step_runs_and_every_graph_is_captured_whatever_the_bu
     const auto plan = make_buckets(buckets, {limits.max_sequences, limits.max_rows, limits.block_size,
                                              limits.max_model_len, layout.num_blocks});
     ASSERT_TRUE(plan.has_value()) << plan.error().message;
-    const auto graphs =
-        graph_shapes(options.graph_rows, limits.max_sequences, limits.max_model_len / limits.block_size);
+    const auto graphs = graph_sizes(options.graph_rows, limits.max_sequences);
     for (const warm_up_item& item :
          warm_up_items(*plan, limits, limits.block_size, warm_up_extent::every_row_count,
                        {.verification = true}, graphs))

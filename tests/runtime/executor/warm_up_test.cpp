@@ -53,14 +53,12 @@ TEST(WarmUp, RunsOneBucketOfEveryRowCountWhereThatIsEnough) {
           "[Warmup][Sampler][2/3] batch:1", "[Warmup][Sampler][3/3] batch:2"}));
 }
 
-const std::vector<bucket> some_graphs{{1, 1, 4}, {1, 1, 12}, {2, 1, 4}, {2, 1, 12}};
+const std::vector<std::int32_t> some_graphs{1, 2};
 
 // The largest graph first, then these buckets.
 void expect_graphs_before(const std::vector<bucket>& buckets, warm_up_extent extent) {
   const auto plan = plan_of({{1, 16, 0}}, {{1, 1, 8}, {2, 1, 4}, {2, 1, 900}, {3, 1, 4}});
-  std::vector<std::pair<bucket, bool>> expected;
-  for (auto graph = some_graphs.rbegin(); graph != some_graphs.rend(); ++graph)
-    expected.emplace_back(*graph, true);
+  std::vector<std::pair<bucket, bool>> expected{{{2, 1, 1}, true}, {{1, 1, 1}, true}};
   for (const bucket& each : buckets) expected.emplace_back(each, false);
   std::vector<std::pair<bucket, bool>> decodes;
   for (const warm_up_item& item : warm_up_items(plan, limits, 16, extent, {}, some_graphs))
@@ -229,13 +227,6 @@ TEST(ScratchBatch, HasTheShapeOfItsBucket) {
   EXPECT_EQ(prompt.positions[0], 48);
   const auto decode = scratch_batch({.phase = warm_up_phase::decode, .shape = {3, 1, 4}}, layout, limits, 50);
   EXPECT_EQ(decode.positions, (std::vector<std::int32_t>{63, 63, 63}));
-}
-
-TEST(ScratchBatch, HasOneLongContextForAGraph) {
-  const auto batch = scratch_batch(
-      {.phase = warm_up_phase::decode, .shape = {5, 1, 900}, .is_for_graph = true}, layout, limits, 50);
-  EXPECT_EQ(batch.positions, (std::vector<std::int32_t>{199, 1, 1, 1, 1}));
-  expect_well_formed(batch);
 }
 
 TEST(ProfilingBatch, IsTheLargestStepThereCanBe) {

@@ -1,4 +1,4 @@
-#include "runtime/executor/graph_shapes.hpp"
+#include "runtime/executor/graph_sizes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,30 +13,24 @@
 namespace troupe {
 namespace {
 
-TEST(GraphShapes, HaveShortTablesAndWholeOnesOfEveryBatchThatIsOfUse) {
+TEST(GraphSizes, AreThoseThatAreOfUseAscendingEachOnce) {
   const std::vector<std::int32_t> rows{8, 1, 4, 2, 0, 4};
-  EXPECT_EQ(
-      graph_shapes(rows, 3, 1000),
-      (std::vector<bucket>{{1, 1, 256}, {1, 1, 1000}, {2, 1, 256}, {2, 1, 1000}, {4, 1, 256}, {4, 1, 1000}}));
-  EXPECT_EQ(graph_shapes(rows, 100, 200),
-            (std::vector<bucket>{{1, 1, 200}, {2, 1, 200}, {4, 1, 200}, {8, 1, 200}}));
-  EXPECT_TRUE(graph_shapes({}, 4, 100).empty());
+  EXPECT_EQ(graph_sizes(rows, 3), (std::vector<std::int32_t>{1, 2, 4}));
+  EXPECT_EQ(graph_sizes(rows, 4), (std::vector<std::int32_t>{1, 2, 4}));
+  EXPECT_EQ(graph_sizes(rows, 100), (std::vector<std::int32_t>{1, 2, 4, 8}));
+  EXPECT_TRUE(graph_sizes({}, 4).empty());
 }
 
-// As a device does it: a step runs as the smallest graph that holds its sequences and tables.
-std::vector<bucket> graphs_run_by(const std::vector<warm_up_item>& items, const std::vector<bucket>& graphs,
-                                  const executor_limits& limits, const kv_layout& layout) {
-  std::vector<bucket> run;
+// As a device does it: a step runs as the smallest graph that holds its sequences.
+std::vector<std::int32_t> graphs_run_by(const std::vector<warm_up_item>& items,
+                                        const std::vector<std::int32_t>& graphs,
+                                        const executor_limits& limits, const kv_layout& layout) {
+  std::vector<std::int32_t> run;
   for (const warm_up_item& item : items) {
     if (!item.is_for_graph) continue;
     const device_batch batch = scratch_batch(item, layout, limits, 100);
-    bucket step{static_cast<std::int32_t>(batch.sequences.size()), 1, 0};
-    for (const sequence_rows& each : batch.sequences) step.blocks = std::max(step.blocks, each.table_length);
-    EXPECT_EQ(batch.num_rows(), step.batch);
-    const auto holds = [&](const bucket& graph) {
-      return graph.batch >= step.batch && graph.blocks >= step.blocks;
-    };
-    const auto found = std::ranges::find_if(graphs, holds);
+    EXPECT_EQ(batch.num_rows(), std::ssize(batch.sequences));
+    const auto found = std::ranges::lower_bound(graphs, batch.num_rows());
     if (found == graphs.end())
       ADD_FAILURE() << "no graph holds the step of batch " << item.shape.batch;
     else
@@ -45,7 +39,7 @@ std::vector<bucket> graphs_run_by(const std::vector<warm_up_item>& items, const 
   return run;
 }
 
-TEST(GraphShapes, AreEachRunOnceByTheWarmUpTheLargestFirstWhateverTheBuckets) {
+TEST(GraphSizes, AreEachRunOnceByTheWarmUpTheLargestFirstWhateverTheBuckets) {
   std::mt19937 random(7);
   const auto pick = [&](std::int32_t least, std::int32_t most) {
     return std::uniform_int_distribution<std::int32_t>(least, most)(random);
@@ -55,7 +49,6 @@ TEST(GraphShapes, AreEachRunOnceByTheWarmUpTheLargestFirstWhateverTheBuckets) {
     limits.block_size = 8 << pick(0, 2);
     limits.max_model_len = pick(64, 20'000);
     const kv_layout layout{limits.block_size, 4000, 1};
-    const std::int32_t blocks = (limits.max_model_len + limits.block_size - 1) / limits.block_size;
     bucketing_options options;
     options.strategy = static_cast<bucketing_strategy>(pick(0, 3));
     const auto plan = make_buckets(
@@ -64,12 +57,12 @@ TEST(GraphShapes, AreEachRunOnceByTheWarmUpTheLargestFirstWhateverTheBuckets) {
     std::vector<std::int32_t> rows{1, 2, 4, 8, 16, 32};
     if (!plan->decode.empty()) rows.clear();
     for (const bucket& each : plan->decode) rows.push_back(each.batch);
-    const std::vector<bucket> graphs =
-        graph_shapes(rows, std::min(limits.max_sequences, limits.max_rows), blocks);
+    const std::vector<std::int32_t> graphs =
+        graph_sizes(rows, std::min(limits.max_sequences, limits.max_rows));
     const auto extent = pick(0, 1) == 0 ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
     const auto items = warm_up_items(*plan, limits, limits.block_size, extent, {}, graphs);
     EXPECT_EQ(graphs_run_by(items, graphs, limits, layout),
-              (std::vector<bucket>{graphs.rbegin(), graphs.rend()}))
+              (std::vector<std::int32_t>{graphs.rbegin(), graphs.rend()}))
         << "round " << round << ", " << limits.max_sequences << " sequences, contexts of "
         << limits.max_model_len;
   }
