@@ -188,6 +188,7 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
     if (found == streams_.end()) continue;
     tokens += event.tokens.size();
     const bool had_tokens = found->second.first_token.has_value();
+    if (event.end && event.tokens.empty()) fail_unbegun(*event.end, found->second);
     observe(event, found->second);
     if (!had_tokens && !event.tokens.empty()) event.times = times_of(found->second);
     if (event.end) tell_history(*event.end, found->second);
@@ -204,6 +205,20 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
     out_.send(gateway, msg::stream_output{step}, stream_batch_ptr(std::move(payload)));
   }
   answer_drain();
+}
+
+// An answer of no token that nobody asked to end so is none: its client may ask another service.
+void tokenizer_state::fail_unbegun(finished& end, const stream& of) const {
+  if (!of.is_cut_off || end.reason != finish_reason::abort) return;
+  const auto has_begun = [&of](const auto& entry) {
+    return entry.second.first == of.first && entry.second.first_token;
+  };
+  const auto others = choices_.find(of.first);
+  if (std::ranges::any_of(streams_, has_begun) ||
+      (others != choices_.end() && others->second.most_tokens > 0))
+    return;
+  end.reason = finish_reason::error;
+  end.failure = shutting_down();
 }
 
 void tokenizer_state::observe(const stream_event& event, stream& from) {
@@ -308,7 +323,10 @@ void tokenizer_state::reload(const company_limits& limits) {
 
 void tokenizer_state::abort_all() {
   for (auto& [id, entry] : streams_) {
-    if (!entry.is_aborted) ++aborted_;
+    if (!entry.is_aborted) {
+      ++aborted_;
+      entry.is_cut_off = true;
+    }
     tell_aborted(id, entry);
   }
 }

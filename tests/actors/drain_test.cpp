@@ -23,6 +23,18 @@ void expect_outcome(Answer& answer, drain_outcome expected) {
                  [](const caf::error& why) { FAIL() << caf::to_string(why); });
 }
 
+// With what it has, or refused where that is nothing.
+void expect_cut_off(const client& who) {
+  ASSERT_EQ(who.ends.size(), 1U);
+  if (!who.tokens.empty()) {
+    EXPECT_EQ(who.ends[0].reason, finish_reason::abort);
+    return;
+  }
+  EXPECT_EQ(who.ends[0].reason, finish_reason::error);
+  ASSERT_TRUE(who.ends[0].failure);
+  EXPECT_EQ(who.ends[0].failure->code, error_code::unavailable);
+}
+
 TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
   stage stage;
   const auto open = stage.ask("hello", 9);
@@ -76,9 +88,49 @@ TEST(Drain, AbortsEverybodyWhereNobodyWantsToWait) {
     stage.run();
     expect_outcome(answer, drain_outcome::requests_cut);
     ASSERT_EQ(open->ends.size(), 1U);
-    EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
+    expect_cut_off(*open);
     stage.expect_idle(1);
   }
+}
+
+// Who waits has seen nothing of an answer, nor has who computes a prompt.
+TEST(Drain, RefusesWhoHasNotBegunWhereTheGraceIsOver) {
+  stage stage({.max_num_seqs = 1});
+  const auto runs = stage.ask("hello", 100);
+  stage.run(20);
+  const auto waits = stage.ask("hello", 100);
+  const auto left = stage.ask("hello", 100);
+  stage.run(20);
+  stage.abort(*left);
+  caf::scoped_actor self{stage.system()};
+  auto answer = ask_to_drain(self, stage);
+  self->send(stage.supervisor(), msg::end_grace{});
+  stage.run();
+  expect_outcome(answer, drain_outcome::requests_cut);
+  EXPECT_GT(runs->tokens.size(), 0U);
+  ASSERT_EQ(waits->ends.size(), 1U);
+  ASSERT_TRUE(waits->ends[0].failure);
+  for (const auto& client : {runs, waits}) expect_cut_off(*client);
+  stage.expect_idle(1);
+}
+
+// A request of several answers fails as a whole, so one of them that has begun is told of.
+TEST(Drain, TellsOfAnAnswerThatHasBegunBesideOneThatHasNot) {
+  stage stage({.max_num_seqs = 1});
+  sampling_params long_answer;
+  long_answer.max_tokens = 100;
+  const auto answers = stage.ask_choices("hello", long_answer, 2);
+  stage.run(30);
+  caf::scoped_actor self{stage.system()};
+  auto answer = ask_to_drain(self, stage);
+  self->send(stage.supervisor(), msg::end_grace{});
+  stage.run();
+  expect_outcome(answer, drain_outcome::requests_cut);
+  for (const auto& client : answers) {
+    ASSERT_EQ(client->ends.size(), 1U);
+    EXPECT_EQ(client->ends[0].reason, finish_reason::abort);
+  }
+  stage.expect_idle(1);
 }
 
 TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
@@ -263,7 +315,7 @@ TEST(Drain, HasNoGraceForWhomeverDoesNotWantToWait) {
     stage.run();
     expect_outcome(answer, drain_outcome::requests_cut);
     ASSERT_EQ(open->ends.size(), 1U);
-    EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
+    expect_cut_off(*open);
     stage.expect_idle(1);
   }
 }

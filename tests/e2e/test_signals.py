@@ -121,6 +121,29 @@ def test_sigterm_aborts_what_is_left_after_the_grace_time(start_service):
         connection.close()
 
 
+def test_who_has_not_begun_when_the_grace_is_over_may_ask_elsewhere(start_service):
+    with start_service("--shutdown-grace", "1", "--max-num-seqs", "1") as service:
+        runs, answer = begin_stream(service, max_tokens=8000)
+        waiting = []
+        for stream in (False, True):
+            waits = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+            body = {"prompt": "Later", "max_tokens": 8000, "stream": stream, "ignore_eos": True}
+            waits.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+            waiting.append(waits)
+        service.wait_until(lambda: service.metric("vllm:num_requests_waiting") == 2, 30, "two that wait")
+        service.process.send_signal(signal.SIGTERM)
+        for waits in waiting:
+            refusal = waits.getresponse()
+            failure = json.loads(refusal.read())["error"]
+            assert refusal.status == 503 and int(refusal.headers["Retry-After"]) == failure["retry_after"] >= 1
+            assert failure["code"] == "unavailable" and "shutting down" in failure["message"]
+            waits.close()
+        assert '"finish_reason":"abort"' in answer.read().decode().replace(" ", "")
+        assert service.process.wait(20) == 0
+        assert "requests were cut off: 3" in service.log()
+        runs.close()
+
+
 def unread(service, body):
     """A request whose answer is larger than what the sockets hold, and a client that takes none of it."""
     client = socket.socket()
