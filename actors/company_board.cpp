@@ -88,23 +88,27 @@ void company_board::looked_after(steady_time now, std::optional<std::string> sil
 
 net::engine_status company_board::status(steady_time now) const {
   const std::lock_guard lock(mutex_);
-  if (failure_) return {false, false, *failure_ + " " + failure_reason_};
-  if (is_late(step_due_, now)) return {false, ready_ && !draining_, "a step does not end"};
-  if (is_late(warm_up_due_, now)) return {false, ready_ && !draining_, "a step of the warm-up does not end"};
-  if (is_queue_late(now)) return {false, ready_ && !draining_, "the queue does not move"};
-  if (silent_) return {false, ready_ && !draining_, *silent_ + " does not answer"};
-  if (is_late(supervisor_due_, now)) return {false, ready_ && !draining_, "the supervisor does not answer"};
+  const bool takes_requests = ready_ && !draining_;
+  const auto hangs = [&](const std::string& what) {
+    return net::engine_status{.live = false, .ready = takes_requests, .reason = what};
+  };
+  const auto is_not_ready = [](const std::string& why) {
+    return net::engine_status{.live = true, .ready = false, .reason = why};
+  };
+  if (failure_) return {.live = false, .ready = false, .reason = *failure_ + " " + failure_reason_};
+  if (is_late(step_due_, now)) return hangs("a step does not end");
+  if (is_late(warm_up_due_, now)) return hangs("a step of the warm-up does not end");
+  if (is_queue_late(now)) return hangs("the queue does not move");
+  if (silent_) return hangs(*silent_ + " does not answer");
+  if (is_late(supervisor_due_, now)) return hangs("the supervisor does not answer");
   if (opening_late_)
-    return {.live = false,
-            .reason = *opening_late_,
-            .waits_for_runner = ready_ && !draining_,
-            .is_dealt_with = true};
-  if (draining_) return {true, false, net::draining_reason};
+    return {
+        .live = false, .reason = *opening_late_, .waits_for_runner = takes_requests, .is_dealt_with = true};
+  if (draining_) return is_not_ready(net::draining_reason);
   if (ready_) return status_when_ready(now);
-  if (progress_.empty()) return {true, false, starting_};
-  return {true, false,
-          fmt::format("warming up [{}/{}] {}", progress_.back().done, progress_.back().total,
-                      progress_.back().what)};
+  if (progress_.empty()) return is_not_ready(starting_);
+  return is_not_ready(fmt::format("warming up [{}/{}] {}", progress_.back().done, progress_.back().total,
+                                  progress_.back().what));
 }
 
 net::engine_status company_board::status_when_ready(steady_time now) const {

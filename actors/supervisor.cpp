@@ -8,6 +8,8 @@
 
 #include "actors/grammar_compiler.hpp"
 #include "actors/measured.hpp"
+#include "actors/model_runner.hpp"
+#include "actors/scheduler.hpp"
 
 namespace troupe {
 namespace {
@@ -152,7 +154,7 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
   spdlog::error("actor {} has ended: {}", role, words_of(reason));
   roles_.at(role).vacate();
   if (failed_) return introduce();
-  if (role == "model_runner") return on_runner_down(reason);
+  if (role == model_runner_state::name) return on_runner_down(reason);
   restart(role, false);
 }
 
@@ -160,7 +162,7 @@ void supervisor_state::restart(const std::string& role, bool is_excused) {
   if (failed_) return;
   const supervision_tree::verdict verdict = tree_.ended(role, self_->clock().now(), is_excused);
   if (verdict.gives_up) {
-    const bool goes_on = role == "model_runner" && turn_to_last_resort();
+    const bool goes_on = role == model_runner_state::name && turn_to_last_resort();
     return goes_on ? restart(role, true) : fail(role);
   }
   if (verdict.is_left_out) {
@@ -175,7 +177,7 @@ void supervisor_state::restart(const std::string& role, bool is_excused) {
 
 void supervisor_state::start_stopped() {
   if (!stopping_.empty() || to_start_.empty() || failed_) return;
-  const bool is_scheduler_new = to_start_.contains("scheduler");
+  const bool is_scheduler_new = to_start_.contains(scheduler_state::name);
   for (const std::string& each : tree_.roles()) {
     if (to_start_.erase(each) == 0) continue;
     left_out_.erase(each);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "actors/model_runner.hpp"
 #include "actors/supervisor.hpp"
 
 namespace troupe {
@@ -52,11 +53,11 @@ net::actor_report supervisor_state::report_of(const std::string& role) const {
   if (const auto found = restarts_.find(role); found != restarts_.end()) report.restarts = found->second;
   const auto member = std::ranges::find(members_, role, [](const auto& each) { return each.second; });
   if (member == members_.end()) {
-    const bool is_to_start = to_start_.contains(role) || (role == "model_runner" && is_pausing_);
+    const bool is_to_start = to_start_.contains(role) || (role == model_runner_state::name && is_pausing_);
     if (is_to_start && !failed_) report.state = net::actor_state::starting;
     return report;
   }
-  const bool is_opening = role == "model_runner" && !roster_.model_runner;
+  const bool is_opening = role == model_runner_state::name && !roster_.model_runner;
   report.state = is_opening ? net::actor_state::starting : net::actor_state::running;
   add_signs_of_life(*parts_.tokenizer.metrics, member->first.id(), report);
   return report;

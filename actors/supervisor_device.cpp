@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/drafter.hpp"
+#include "actors/kv_cache.hpp"
+#include "actors/model_runner.hpp"
 #include "actors/supervisor.hpp"
 
 namespace troupe {
@@ -39,13 +42,13 @@ void supervisor_state::add_model_runner() {
         spawn({std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets, parts_.tokenizer.metrics,
                parts_.tuning_file, parts_.tuned_for, parts_.device_clock, left_behind_,
                [board = parts_.board] { return board->is_stopping(); }});
-    watch(runner, "model_runner");
+    watch(runner, model_runner_state::name);
     open_device(runner);
   };
-  roles_["model_runner"] = {.kind = model_runner_state::name,
-                            .start = start,
-                            .vacate = [this] { vacate_model_runner(); },
-                            .holds_requests = false};
+  roles_[model_runner_state::name] = {.kind = model_runner_state::name,
+                                      .start = start,
+                                      .vacate = [this] { vacate_model_runner(); },
+                                      .holds_requests = false};
 }
 
 // One that had to be killed before it was open would take as long again: what else there is is tried first.
@@ -65,8 +68,8 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
              .opening_process = parts_.process ? parts_.process->id() : 0};
   const std::int32_t proof =
       std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len - 1});
-  out_.ask(runner,
-           msg::open_device{proof, !left_out_.contains("drafter"), most_blocks_.value_or(0), least_blocks()})
+  out_.ask(runner, msg::open_device{proof, !left_out_.contains(drafter_state::name), most_blocks_.value_or(0),
+                                    least_blocks()})
       .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened); },
             [](const caf::error&) {});  // it has ended
 }
@@ -124,8 +127,8 @@ void supervisor_state::replace_kv_cache(std::int32_t num_blocks) {
   layout_.num_blocks = num_blocks;
   parts_.limits.num_blocks = num_blocks;
   roster_.num_blocks = num_blocks;
-  stop("kv_cache");
-  to_start_.insert("kv_cache");
+  stop(kv_cache_state::name);
+  to_start_.insert(kv_cache_state::name);
   start_stopped();
 }
 
@@ -147,7 +150,7 @@ void supervisor_state::end_hung_device(steady_time now) {
   if (is_gone || failed_) return;
   if (device_.killed_at) {
     if (now - *device_.killed_at <= parts_.board->patience_for_opening() / 2) return;
-    return fail("model_runner", "has a process that was killed and does not end");
+    return fail(model_runner_state::name, "has a process that was killed and does not end");
   }
   const auto fault = fault_of_device(now);
   if (!fault) return;
@@ -200,14 +203,14 @@ void supervisor_state::on_runner_down(const caf::error& reason) {
 
 bool supervisor_state::lose_device() {
   parts_.board->runner_ended(self_->clock().now());
-  if (!parts_.open_device) fail("model_runner");
+  if (!parts_.open_device) fail(model_runner_state::name);
   return parts_.open_device != nullptr;
 }
 
 void supervisor_state::restart_drafter() {
   if (!roster_.drafter) return;
-  stop("drafter");
-  restart("drafter", false);
+  stop(drafter_state::name);
+  restart(drafter_state::name, false);
 }
 
 void supervisor_state::ask_for_blame() {
@@ -250,9 +253,9 @@ void supervisor_state::start_next_runner() {
   if (failed_) return;
   const bool is_gone_for_good = failed_openings_ >= most_failed_openings && turn_to_last_resort();
   if (hung_openings_ >= most_hung_openings)
-    return fail("model_runner",
+    return fail(model_runner_state::name,
                 fmt::format("has hung {} times in a row as it opened its device", hung_openings_));
-  restart("model_runner", runner_end_.is_excused || is_gone_for_good);
+  restart(model_runner_state::name, runner_end_.is_excused || is_gone_for_good);
 }
 
 bool supervisor_state::turn_to_last_resort() {

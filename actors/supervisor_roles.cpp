@@ -11,12 +11,21 @@
 #include "actors/grammar_compiler.hpp"
 #include "actors/kv_cache.hpp"
 #include "actors/model_drafter.hpp"
+#include "actors/model_runner.hpp"
 #include "actors/prompt_size.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/structured_output.hpp"
 #include "actors/supervisor.hpp"
 
 namespace troupe {
+namespace {
+
+// Of kinds that fill several roles.
+constexpr const char* text_worker = "text worker";
+constexpr const char* quick_compiler = "quick grammar_compiler";
+constexpr const char* patient_compiler = "patient grammar_compiler";
+
+}  // namespace
 
 supervised supervision_of(std::int32_t tokenizers, bool has_drafter) {
   using enum restart_strategy;
@@ -27,23 +36,24 @@ supervised supervision_of(std::int32_t tokenizers, bool has_drafter) {
   // Few in the inner groups: what they cannot help is for the outer ones.
   constexpr restart_intensity often{5, std::chrono::minutes(1)};
   constexpr restart_intensity seldom{2, std::chrono::minutes(1)};
-  std::vector<supervised> keepers{supervised::role("kv_cache"), supervised::role("structured_output")};
+  std::vector<supervised> keepers{supervised::role(kv_cache_state::name),
+                                  supervised::role(structured_output_state::name)};
   std::vector<supervised> texts;
   for (std::int32_t shard = 0; shard < tokenizers; ++shard)
     texts.push_back(supervised::role(fmt::format("tokenizer {}", shard)));
-  texts.push_back(supervised::role("text worker"));
-  std::vector<supervised> requests{supervised::role("scheduler"),
+  texts.push_back(supervised::role(text_worker));
+  std::vector<supervised> requests{supervised::role(scheduler_state::name),
                                    group("keepers", one_for_one, seldom, std::move(keepers))};
   if (has_drafter) {
-    requests.push_back(group("drafting", one_for_one, seldom, {supervised::role("drafter")}));
+    requests.push_back(group("drafting", one_for_one, seldom, {supervised::role(drafter_state::name)}));
     requests.back().is_dispensable = true;
   }
-  return group("company", one_for_one, often,
-               {supervised::role("model_runner"), supervised::role("quick grammar_compiler"),
-                supervised::role("patient grammar_compiler"),
-                group("requests", rest_for_one, seldom, std::move(requests)),
-                group("texts", one_for_one, seldom, std::move(texts)),
-                group("gateways", one_for_one, seldom, {supervised::role("gateway")})});
+  return group(
+      "company", one_for_one, often,
+      {supervised::role(model_runner_state::name), supervised::role(quick_compiler),
+       supervised::role(patient_compiler), group("requests", rest_for_one, seldom, std::move(requests)),
+       group("texts", one_for_one, seldom, std::move(texts)),
+       group("gateways", one_for_one, seldom, {supervised::role("gateway")})});
 }
 
 template <class Handle>
@@ -62,32 +72,31 @@ void supervisor_state::add_role(const std::string& name, const char* kind, Handl
 void supervisor_state::add_roles() {
   const auto& metrics = parts_.tokenizer.metrics;
   add_model_runner();
-  add_role<grammar_compiler_actor>("quick grammar_compiler", grammar_compiler_state::name,
-                                   roster_.compilers.quick,
+  add_role<grammar_compiler_actor>(quick_compiler, grammar_compiler_state::name, roster_.compilers.quick,
                                    [this] { return spawn_compiler(grammar::quick_limits(parts_.grammars)); });
-  add_role<grammar_compiler_actor>("patient grammar_compiler", grammar_compiler_state::name,
-                                   roster_.compilers.patient,
+  add_role<grammar_compiler_actor>(patient_compiler, grammar_compiler_state::name, roster_.compilers.patient,
                                    [this] { return spawn_compiler(parts_.grammars); });
-  add_role<scheduler_actor>("scheduler", scheduler_state::name, roster_.scheduler, [this, metrics] {
+  add_role<scheduler_actor>(scheduler_state::name, scheduler_state::name, roster_.scheduler, [this, metrics] {
     const scheduler_actor scheduler =
         self_->spawn(scheduler_behavior, scheduler_parts{parts_.limits, parts_.board, metrics});
     for (const auto& [step, took] : step_costs_) tell_step_cost(scheduler, step, took);
     return scheduler;
   });
-  add_role<kv_cache_actor>("kv_cache", kv_cache_state::name, roster_.kv_cache, [this, metrics] {
+  add_role<kv_cache_actor>(kv_cache_state::name, kv_cache_state::name, roster_.kv_cache, [this, metrics] {
     const kv_cache_options options{layout_.num_blocks, layout_.block_size,
                                    parts_.limits.enable_prefix_caching};
     return self_->spawn(kv_cache_behavior, options, metrics);
   });
   add_role<structured_output_actor>(
-      "structured_output", structured_output_state::name, roster_.structured_output, [this, metrics] {
+      structured_output_state::name, structured_output_state::name, roster_.structured_output,
+      [this, metrics] {
         return self_->spawn(
             structured_output_behavior,
             structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.grammar_threads,
                                     parts_.tokenizer.vocabulary, parts_.grammar_jump_forward,
                                     parts_.grammar_mask_steps_per_step, metrics});
       });
-  add_role<drafter_actor>("drafter", drafter_state::name, roster_.drafter, [this, metrics] {
+  add_role<drafter_actor>(drafter_state::name, drafter_state::name, roster_.drafter, [this, metrics] {
     return parts_.drafts->config.method == speculative_method::draft_model
                ? self_->spawn(model_drafter_behavior, metrics)
                : self_->spawn(drafter_behavior, *parts_.drafts, metrics);
@@ -96,12 +105,13 @@ void supervisor_state::add_roles() {
     add_role<tokenizer_actor>(
         fmt::format("tokenizer {}", shard), tokenizer_state::name, roster_.tokenizers[shard],
         [this, shard] { return spawn_tokenizer(shard + 1 == roster_.tokenizers.size()); });
-  add_role<tokenizer_actor>("text worker", tokenizer_state::name, roster_.text_worker,
+  add_role<tokenizer_actor>(text_worker, tokenizer_state::name, roster_.text_worker,
                             [this] { return spawn_tokenizer(true); });
   add_role<gateway_actor>("gateway", gateway_state::name, roster_.gateway, [this, metrics] {
     return self_->spawn(gateway_behavior, roster_.tokenizers, metrics);
   });
-  for (const char* name : {"kv_cache", "drafter", "text worker"}) roles_.at(name).holds_requests = false;
+  for (const char* name : {kv_cache_state::name, drafter_state::name, text_worker})
+    roles_.at(name).holds_requests = false;
 }
 
 grammar_compiler_actor supervisor_state::spawn_compiler(const grammar::grammar_limits& limits) {

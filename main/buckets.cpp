@@ -110,7 +110,10 @@ void print_table(const padding_waste& waste) {
              counted(waste.fallbacks, "prompt"));
 }
 
-void print_json(const ordered_json& out) { fmt::print("{}\n", out.dump()); }
+// Text that is no UTF-8, as a file's name may be, is told with replacement characters.
+void print_json(const ordered_json& out) {
+  fmt::print("{}\n", out.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
 
 result<std::vector<std::int32_t>> load_trace(const std::string& path) {
   const auto text = read_text_file(path, max_trace_bytes);

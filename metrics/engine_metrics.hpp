@@ -151,7 +151,8 @@ class engine_metrics {
   // Counts the end and observes every histogram of single answers.
   void observe_request(const request_record& record);
   void observe_choices(const choices_record& record);
-  // The HTTP status of a refusal or a failure; one that is not among error_statuses() counts as 500.
+  // The HTTP status of a refusal or a failure; one that is not among error_statuses() counts as 400 where it
+  // is the client's, else as 500.
   void add_request_error(int status);
   void add_exported_spans(std::uint64_t count);
   void add_dropped_spans(span_loss why, std::uint64_t count);

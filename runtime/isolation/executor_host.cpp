@@ -168,7 +168,7 @@ class executor_host {
   result<flat_writer> figures(executor& device) {
     const std::optional<device_figures> told = device.figures();
     flat_writer to = calls_.answer();
-    to.value(static_cast<std::uint8_t>(told ? 1 : 0));
+    to.flag(told.has_value());
     if (told) write(to, *told);
     return to;
   }
@@ -193,9 +193,9 @@ class executor_host {
 
   // What was not known when the batch came; the masks, where there are any.
   static const step_masks* read_rest(hosted_executor& of, flat_reader& from) {
-    const bool has_histories = from.value<std::uint8_t>() != 0;
+    const bool has_histories = from.flag();
     if (has_histories) read_histories(from, of.received.batch);
-    const bool has_masks = from.value<std::uint8_t>() != 0;
+    const bool has_masks = from.flag();
     if (has_masks) read(from, of.masks);
     return has_masks ? &of.masks : nullptr;
   }
@@ -204,7 +204,7 @@ class executor_host {
   result<flat_writer> sample(hosted_executor& of, flat_reader from) {
     if (!of.can_sample) throw std::logic_error("a step that has failed cannot be sampled");
     use_plan(of, from);
-    const bool has_batch = from.value<std::uint8_t>() != 0;
+    const bool has_batch = from.flag();
     if (has_batch) read(from, of.received);
     const step_masks* masks = read_rest(of, from);
     of.device->sample(of.received.batch, masks, of.sampled);
@@ -218,14 +218,14 @@ class executor_host {
     const step_masks* masks = read_rest(of, from);
     const bool has_begun = of.device->begin_sample(of.received.batch, masks);
     flat_writer to = calls_.answer();
-    to.value(static_cast<std::uint8_t>(has_begun ? 1 : 0));
+    to.flag(has_begun);
     return to;
   }
 
   result<flat_writer> collect(hosted_executor& of) {
     const bool is_there = of.device->collect(of.sampled);
     flat_writer to = calls_.answer();
-    to.value(static_cast<std::uint8_t>(is_there ? 1 : 0));
+    to.flag(is_there);
     if (is_there) write(to, of.sampled);
     return to;
   }

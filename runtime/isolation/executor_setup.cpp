@@ -15,12 +15,12 @@ void write(flat_writer& to, const executor_setup& setup) {
   to.text(options.dtype);
   to.text(options.kv_cache_dtype);
   to.array(options.end_tokens);
-  to.value(static_cast<std::uint8_t>(setup.cuda ? 1 : 0));
+  to.flag(setup.cuda.has_value());
   if (!setup.cuda) return;
   to.value(setup.cuda->device_id);
   to.value(setup.cuda->memory_utilization);
   to.value(static_cast<std::uint8_t>(setup.cuda->weights));
-  to.value(static_cast<std::uint8_t>(setup.cuda->batch_invariant ? 1 : 0));
+  to.flag(setup.cuda->batch_invariant);
   to.array(setup.cuda->graph_rows);
 }
 
@@ -36,12 +36,12 @@ void read(flat_reader& from, executor_setup& into) {
   options.kv_cache_dtype = from.text();
   from.array(options.end_tokens);
   into.cuda.reset();
-  if (from.value<std::uint8_t>() == 0) return;
+  if (!from.flag()) return;
   into.cuda.emplace();
   into.cuda->device_id = from.value<std::int32_t>();
   into.cuda->memory_utilization = from.value<double>();
   into.cuda->weights = static_cast<weight_form>(from.value<std::uint8_t>());
-  into.cuda->batch_invariant = from.value<std::uint8_t>() != 0;
+  into.cuda->batch_invariant = from.flag();
   from.array(into.cuda->graph_rows);
 }
 
@@ -49,9 +49,9 @@ void write(flat_writer& to, const opened_executor& opened) {
   to.value(opened.device);
   write(to, opened.layout);
   to.text(opened.kernel_path);
-  to.value(static_cast<std::uint8_t>(opened.overlaps ? 1 : 0));
-  to.value(static_cast<std::uint8_t>(opened.has_figures ? 1 : 0));
-  to.value(static_cast<std::uint8_t>(opened.has_plans ? 1 : 0));
+  to.flag(opened.overlaps);
+  to.flag(opened.has_figures);
+  to.flag(opened.has_plans);
   to.text(opened.plan_shape);
 }
 
@@ -59,9 +59,9 @@ void read(flat_reader& from, opened_executor& into) {
   into.device = from.value<std::uint32_t>();
   read(from, into.layout);
   into.kernel_path = from.text();
-  into.overlaps = from.value<std::uint8_t>() != 0;
-  into.has_figures = from.value<std::uint8_t>() != 0;
-  into.has_plans = from.value<std::uint8_t>() != 0;
+  into.overlaps = from.flag();
+  into.has_figures = from.flag();
+  into.has_plans = from.flag();
   into.plan_shape = from.text();
 }
 

@@ -23,6 +23,7 @@ class flat_writer {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
     put(&value, sizeof value);
   }
+  void flag(bool is_set) { value(static_cast<std::uint8_t>(is_set ? 1 : 0)); }
   // Its length, then its elements.
   template <class T>
   void array(std::span<const T> values) {
@@ -67,6 +68,7 @@ class flat_reader {
     std::memcpy(&value, take(sizeof value), sizeof value);
     return value;
   }
+  bool flag() { return value<std::uint8_t>() != 0; }
   template <class T>
   void array(std::vector<T>& into) {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);

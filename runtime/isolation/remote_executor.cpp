@@ -68,7 +68,7 @@ class remote_executor final : public executor {
   void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
     flat_writer to = process_->message();
     to.value(plan_of(static_cast<std::int32_t>(batch.samples.size() + batch.prompt_logprobs.size())));
-    to.value(static_cast<std::uint8_t>(has_sent_batch_ ? 0 : 1));
+    to.flag(!has_sent_batch_);
     if (!has_sent_batch_) write(to, batch);
     write_rest(to, batch, masks);
     flat_reader answered = require(call(executor_call::sample, to));
@@ -82,12 +82,12 @@ class remote_executor final : public executor {
     if (!opened_.overlaps || !has_sent_batch_) return false;
     flat_writer to = process_->message();
     write_rest(to, batch, masks);
-    return require(call(executor_call::begin_sample, to)).value<std::uint8_t>() != 0;
+    return require(call(executor_call::begin_sample, to)).flag();
   }
 
   bool collect(step_result& result) override {
     flat_reader answered = require(call(executor_call::collect, process_->message()));
-    if (answered.value<std::uint8_t>() == 0) return false;
+    if (!answered.flag()) return false;
     read(answered, result);
     return true;
   }
@@ -103,7 +103,7 @@ class remote_executor final : public executor {
   std::optional<device_figures> figures() override {
     if (!opened_.has_figures) return std::nullopt;
     flat_reader answered = require(call(executor_call::figures, process_->message()));
-    if (answered.value<std::uint8_t>() == 0) return std::nullopt;
+    if (!answered.flag()) return std::nullopt;
     device_figures told;
     read(answered, told);
     return told;
@@ -125,9 +125,9 @@ class remote_executor final : public executor {
   }
   // What was not known when the batch was sent.
   void write_rest(flat_writer& to, const device_batch& batch, const step_masks* masks) const {
-    to.value(static_cast<std::uint8_t>(lacks_histories_ ? 1 : 0));
+    to.flag(lacks_histories_);
     if (lacks_histories_) write_histories(to, batch);
-    to.value(static_cast<std::uint8_t>(masks != nullptr ? 1 : 0));
+    to.flag(masks != nullptr);
     if (masks != nullptr) write(to, *masks);
   }
   step_plan plan_of(std::int32_t rows) const { return plans_ ? plans_->of(rows) : step_plan{}; }

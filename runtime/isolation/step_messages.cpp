@@ -140,7 +140,7 @@ void read_tables(flat_reader& from, device_batch& into) {
 void write_verified(flat_writer& to, const device_batch& batch) {
   to.value(static_cast<std::uint64_t>(batch.verified.size()));
   for (const drafted_token* draft : batch.verified) {
-    to.value(static_cast<std::uint8_t>(draft != nullptr ? 1 : 0));
+    to.flag(draft != nullptr);
     if (draft == nullptr) continue;
     to.value(draft->token);
     write(to, draft->distribution);
@@ -155,7 +155,7 @@ void read_verified(flat_reader& from, received_batch& into) {
   into.verified.resize(std::max(into.verified.size(), most));
   into.drawn_from.resize(std::max(into.drawn_from.size(), most));
   for (std::size_t i = 0; i < count; ++i) {
-    if (from.value<std::uint8_t>() == 0) continue;
+    if (!from.flag()) continue;
     const auto token = from.value<token_id>();
     read(from, into.drawn_from[i]);
     into.verified[i] = {token, into.drawn_from[i].view()};
@@ -218,7 +218,7 @@ void write(flat_writer& to, const device_batch& batch) {
   for (const sample_row& sample : batch.samples) write(to, sample);
   write_verified(to, batch);
   write_kept(to, batch);
-  to.value(static_cast<std::uint8_t>(batch.needs_graph ? 1 : 0));
+  to.flag(batch.needs_graph);
 }
 
 void read(flat_reader& from, received_batch& into) {
@@ -240,7 +240,7 @@ void read(flat_reader& from, received_batch& into) {
   for (std::size_t i = 0; i < samples; ++i) read(from, batch.samples[i], into.sampling[i]);
   read_verified(from, into);
   read_kept(from, into);
-  batch.needs_graph = from.value<std::uint8_t>() != 0;
+  batch.needs_graph = from.flag();
 }
 
 void write_histories(flat_writer& to, const device_batch& batch) {
@@ -280,7 +280,7 @@ void write(flat_writer& to, const step_result& result) {
   for (const sampled_token& sampled : result.tokens) {
     to.value(sampled.id);
     to.value(sampled.token);
-    to.value(static_cast<std::uint8_t>(sampled.logprobs ? 1 : 0));
+    to.flag(sampled.logprobs.has_value());
     if (sampled.logprobs) write(to, *sampled.logprobs);
   }
   to.value(static_cast<std::uint64_t>(result.prompt_logprobs.size()));
@@ -295,7 +295,7 @@ void read(flat_reader& from, step_result& into) {
     sampled_token& sampled = into.tokens.emplace_back();
     sampled.id = from.value<request_id>();
     sampled.token = from.value<token_id>();
-    if (from.value<std::uint8_t>() != 0) read(from, sampled.logprobs.emplace());
+    if (from.flag()) read(from, sampled.logprobs.emplace());
   }
   for (auto left = from.value<std::uint64_t>(); left > 0; --left)
     read(from, into.prompt_logprobs.emplace_back());

@@ -246,25 +246,26 @@ void stage::expect_served(std::chrono::nanoseconds settling) {
 void stage::expect_idle(std::size_t own_actors) {
   run();
   EXPECT_LE(system_.registry().running(), actors_at_start_ + roster().socket_gateways.size() + own_actors);
-  if (const auto blocks = query<msg::kv_cache_counts>(roster().kv_cache, msg::count{})) {
-    EXPECT_EQ(blocks->free_blocks, blocks->blocks);
-    EXPECT_TRUE(blocks->consistent);
-  }
-  if (const auto requests = query<msg::request_counts>(roster().scheduler, msg::count{})) {
-    EXPECT_EQ(requests->running, 0);
-    EXPECT_EQ(requests->waiting, 0);
-  }
-  if (const auto grammars = query<msg::structured_output_counts>(roster().structured_output, msg::count{})) {
-    EXPECT_EQ(grammars->open, 0U);
-    EXPECT_EQ(grammars->waiting, 0U);
-  }
-  for (const tokenizer_actor& tokenizer : roster().tokenizers)
-    if (const auto streams = query<msg::tokenizer_counts>(tokenizer, msg::count{})) {
-      EXPECT_EQ(streams->streams, 0U);
-    }
-  if (const auto streams = query<msg::gateway_counts>(roster().gateway, msg::count{})) {
+  const auto blocks = query<msg::kv_cache_counts>(roster().kv_cache, msg::count{});
+  ASSERT_TRUE(blocks) << "kv_cache does not answer";
+  EXPECT_EQ(blocks->free_blocks, blocks->blocks);
+  EXPECT_TRUE(blocks->consistent);
+  const auto requests = query<msg::request_counts>(roster().scheduler, msg::count{});
+  ASSERT_TRUE(requests) << "scheduler does not answer";
+  EXPECT_EQ(requests->running, 0);
+  EXPECT_EQ(requests->waiting, 0);
+  const auto grammars = query<msg::structured_output_counts>(roster().structured_output, msg::count{});
+  ASSERT_TRUE(grammars) << "structured_output does not answer";
+  EXPECT_EQ(grammars->open, 0U);
+  EXPECT_EQ(grammars->waiting, 0U);
+  for (const tokenizer_actor& tokenizer : roster().tokenizers) {
+    const auto streams = query<msg::tokenizer_counts>(tokenizer, msg::count{});
+    ASSERT_TRUE(streams) << "tokenizer does not answer";
     EXPECT_EQ(streams->streams, 0U);
   }
+  const auto streams = query<msg::gateway_counts>(roster().gateway, msg::count{});
+  ASSERT_TRUE(streams) << "gateway does not answer";
+  EXPECT_EQ(streams->streams, 0U);
 }
 
 void add_drafts(company_setup& setup) {
