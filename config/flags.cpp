@@ -31,11 +31,14 @@ std::string spellings(const option& which) {
 }
 
 // CLI11 reads a flag's value only after its checks, and fails without saying which flag it was.
-std::string is_truth_value(const std::string& text) {
-  for (const char* each : {"true", "false", "on", "off", "yes", "no", "1", "0"}) {
-    if (text == each) return {};
-  }
-  return "expected true or false, got \"" + text + "\"";
+CLI::Validator truth_value_of(const std::string& flag) {
+  const auto check = [flag](const std::string& text) {
+    for (const char* each : {"true", "false", "on", "off", "yes", "no", "1", "0"}) {
+      if (text == each) return std::string();
+    }
+    throw no_truth_value(flag + ": expected true or false, got '" + text + "'");
+  };
+  return {check, ""};
 }
 
 void add_flag(CLI::App& app, const option& which, setting_sources& sources) {
@@ -47,7 +50,7 @@ void add_flag(CLI::App& app, const option& which, setting_sources& sources) {
     app.add_flag_function(
            spellings(which), [keep](std::int64_t on) { keep(on > 0 ? "true" : "false"); },
            std::string(which.help) + " (=" + value + ")")
-        ->check(CLI::Validator(is_truth_value, ""))
+        ->check(truth_value_of(which.flag()))
         ->group(heading(which.group));
   } else {
     app.add_option_function<std::string>(spellings(which), keep, std::string(which.help))

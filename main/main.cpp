@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "config/flags.hpp"
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
 #include "main/usage.hpp"
@@ -50,6 +51,9 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ExtrasError&) {
     troupe::cli::complain_of_extras(app);
     return troupe::cli::exit_usage;
+  } catch (const troupe::config::no_truth_value& why) {
+    troupe::cli::complain(why.what());
+    return troupe::cli::exit_configuration;
   } catch (const CLI::ParseError& failure) {
     std::ostringstream why;
     const int code = app.exit(failure, std::cout, why);

@@ -177,6 +177,11 @@ def test_a_wrong_value_names_its_flag_or_variable(flag, value):
     refused(troupe("serve", **{variable: value}), 78, variable + ": ", value)
 
 
+def test_a_switch_is_true_or_false():
+    refused(troupe("serve", "--skip-warmup=2"), 78, "--skip-warmup: expected true or false, got '2'")
+    refused(troupe("serve", TROUPE_SKIP_WARMUP="2"), 78, "TROUPE_SKIP_WARMUP: expected true or false, got '2'")
+
+
 @pytest.mark.parametrize("name, value, code, words", [
     ("max_model_len", 999999, 78, "but the model holds 8192 tokens"), ("kv_cache_memory", "900GiB", 78, "MiB are free"),
     ("host", "300.0.0.1", 78, "neither an address nor a name"), ("model", "/none.gguf", 66, "there is no file")])
@@ -353,6 +358,11 @@ def test_run_samples_by_its_seed():
                       seed).stdout
 
     assert story(1) == story(1) != story(2)
+
+
+@pytest.mark.parametrize("seed", ["-1", "9223372036854775808", "99999999999999999999", "1e3", "x"])
+def test_a_seed_is_a_number_that_the_service_takes_too(seed):
+    refused(troupe("run", "Hello", "--model", MODEL, f"--seed={seed}"), 2, "--seed", seed)
 
 
 @pytest.mark.parametrize("flag, value", [("--temperature", "-1"), ("--top-p", "2"), ("--max-tokens", "-3"),
