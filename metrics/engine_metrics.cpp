@@ -242,7 +242,8 @@ void engine_metrics::add_request_error(int status) {
     return static_cast<std::size_t>(std::find(statuses.begin(), statuses.end(), wanted) - statuses.begin());
   };
   const std::size_t known = place_of(std::to_string(status));
-  const std::size_t otherwise = place_of(status >= 400 && status < 500 ? "400" : "500");
+  const bool is_the_clients = (status >= 400 && status < 500) || status == 505;
+  const std::size_t otherwise = place_of(is_the_clients ? "400" : "500");
   state_->errors[known < statuses.size() ? known : otherwise]->Increment();
 }
 

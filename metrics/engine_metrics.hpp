@@ -152,7 +152,7 @@ class engine_metrics {
   void observe_request(const request_record& record);
   void observe_choices(const choices_record& record);
   // The HTTP status of a refusal or a failure; one that is not among error_statuses() counts as 400 where it
-  // is the client's, else as 500.
+  // is the client's (505 too: a version of HTTP that is not served), else as 500.
   void add_request_error(int status);
   void add_exported_spans(std::uint64_t count);
   void add_dropped_spans(span_loss why, std::uint64_t count);

@@ -131,6 +131,11 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   request_.verb = std::string(header.method_string()).substr(0, longest_verb);
   request_.path = target_path({header.target().data(), header.target().size()});
   request_.method = method_of(header.method());
+  // Whom it is for would be one thing to a proxy and another one here (RFC 9112, 3.2).
+  if (header.count(http::field::host) > 1) {
+    const http_response ambiguous = error_response(400, "a request has one Host at most");
+    co_return co_await refuse(ambiguous);
+  }
   // Where its body ends is not known (RFC 9112, 6.3): what follows could be taken for the next request.
   const auto coding = header[http::field::transfer_encoding];
   if (coding.empty() || boost::beast::iequals(coding, "chunked")) co_return true;
@@ -176,7 +181,8 @@ std::optional<http_response> http_exchange::refuse_fields(const request_header& 
   if (!is_json(header[http::field::content_type])) {
     return error_response(415, "the body must be sent as Content-Type: application/json");
   }
-  if (!header[http::field::content_encoding].empty()) {
+  const auto encoding = header[http::field::content_encoding];
+  if (!encoding.empty() && !boost::beast::iequals(encoding, "identity")) {
     return error_response(415, "an encoded body is not supported");
   }
   const auto expectation = header[http::field::expect];

@@ -24,8 +24,7 @@ void chunk_stream::append(std::size_t index, const stream_event& event, std::str
   choice& from = choices_[index];
   if (!event.prompt_tokens.empty())
     from.so_far.prompt_tokens = static_cast<std::int32_t>(event.prompt_tokens.size());
-  from.so_far.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
-  if (event.end) from.so_far = event.end->tokens;
+  from.so_far.cached_tokens += event.cached_tokens;
   const bool failed = event.end && event.end->failure;
   if (!from.started && options_.kind == answer_kind::chat && !failed) {
     stream_event opening;
@@ -33,6 +32,8 @@ void chunk_stream::append(std::size_t index, const stream_event& event, std::str
     opening.warnings = event.warnings;
     append_chunk(index, opening, nullptr, out);
   }
+  from.so_far.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
+  if (event.end) from.so_far = event.end->tokens;
   if (shows(event) || (event.end && !failed))
     append_chunk(index, event, event.end && !failed ? &*event.end : nullptr, out);
   if (!event.end) return;

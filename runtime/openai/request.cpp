@@ -78,7 +78,8 @@ parsed_request read_common(field_reader& fields, answer_kind kind, const request
   read_timeout(fields, parsed.generation);
   read_scheduling(fields, parsed);
   read_answer_options(fields, parsed.answer);
-  if (parsed.answer.stream && parsed.generation.sampling.prompt_logprobs) {
+  parsed.answer.prompt_logprobs = parsed.generation.sampling.prompt_logprobs.has_value();
+  if (parsed.answer.stream && parsed.answer.prompt_logprobs) {
     fields.reject("prompt_logprobs", "prompt_logprobs cannot be streamed: leave out stream");
   }
   return parsed;

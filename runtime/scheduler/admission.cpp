@@ -37,7 +37,15 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
   }
   const std::optional<std::int32_t> wanted = request.sampling->max_tokens;
   const std::string_view field = request.sampling->max_tokens_field;
-  if (!wanted) return static_cast<std::int32_t>(std::min(context - prompt, pool - prompt + 1));
+  if (!wanted) {
+    const std::int64_t left = std::min(context - prompt, pool - prompt + 1);
+    if (!request.sampling->grammar && request.sampling->min_tokens > left)
+      return beyond_context(
+          fmt::format("min_tokens is too large: {}. The prompt has {} tokens, which leaves {}",
+                      request.sampling->min_tokens, prompt, left),
+          "min_tokens");
+    return static_cast<std::int32_t>(left);
+  }
   if (*wanted < 1)
     return fail(error_code::invalid_argument, fmt::format("{} must be at least 1, got {}", field, *wanted),
                 std::string(field));

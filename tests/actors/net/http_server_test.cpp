@@ -135,6 +135,7 @@ TEST_F(http_server_test, takes_json_only) {
   EXPECT_EQ(other.read_answer().status, 415);
   EXPECT_TRUE(other.at_end());
   EXPECT_EQ(client.post("/tokenize", "{}", "Content-Encoding: gzip\r\n").status, 415);
+  EXPECT_NE(client.post("/tokenize", "{}", "Content-Encoding: identity\r\n").status, 415);
 }
 
 TEST_F(http_server_test, a_body_may_come_in_chunks) {
@@ -297,6 +298,7 @@ TEST_F(http_server_test, what_is_not_http_is_refused_and_closed) {
         std::string("POST /tokenize HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"),
         std::string("POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"),
         std::string("POST /tokenize twice HTTP/1.1\r\n\r\n"), std::string("GET / garbage\r\n\r\n"),
+        std::string("GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
         std::string("GET /livez HTTP/1.1\n\n")}) {
     raw_client other(server.port());
     other.send(bytes);

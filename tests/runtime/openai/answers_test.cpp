@@ -86,10 +86,17 @@ TEST(whole_answer, prompt_log_probabilities_begin_with_null) {
   stream_event event = last_event();
   event.prompt_logprobs = {{11, -2.0F, 5, {{4, -0.125F}, {11, -2.0F}}}, {12, -0.5F, 1, {{12, -0.5F}}}};
   answer.add(0, event);
-  const auto body = nlohmann::json::parse(answer.body(identity, {}, false, name));
+  const auto body = nlohmann::json::parse(answer.body(identity, {.prompt_logprobs = true}, false, name));
   EXPECT_EQ(body["prompt_logprobs"], nlohmann::json::parse(R"([null,
       {"11":{"logprob":-2.0,"rank":5,"decoded_token":"t11"},"4":{"logprob":-0.125,"rank":1,"decoded_token":"t4"}},
       {"12":{"logprob":-0.5,"rank":1,"decoded_token":"t12"}}])"));
+}
+
+TEST(whole_answer, prompt_log_probabilities_of_one_token_are_null_alone) {
+  whole_answer answer;
+  answer.add(0, last_event());
+  const auto body = nlohmann::json::parse(answer.body(identity, {.prompt_logprobs = true}, false, name));
+  EXPECT_EQ(body["prompt_logprobs"], nlohmann::json::parse("[null]"));
 }
 
 stream_event saying(std::string text) {
@@ -217,11 +224,15 @@ TEST(chunk_stream, usage_comes_in_a_chunk_of_its_own) {
 }
 
 TEST(chunk_stream, usage_can_come_with_every_chunk) {
-  const auto chunks =
-      chunks_of({.stream = true, .continuous_usage = true}, false, {first_event(), last_event()});
-  EXPECT_EQ(chunks[1]["usage"],
-            nlohmann::json::parse(R"({"prompt_tokens":3,"completion_tokens":1,"total_tokens":4,
-                "prompt_tokens_details":{"cached_tokens":0}})"));
+  stream_event cached = first_event();
+  cached.cached_tokens = 2;
+  const auto chunks = chunks_of({.stream = true, .continuous_usage = true}, false, {cached, last_event()});
+  for (const int chunk : {0, 1}) {
+    const auto& usage = chunks[static_cast<std::size_t>(chunk)]["usage"];
+    EXPECT_EQ(usage["prompt_tokens"], 3);
+    EXPECT_EQ(usage["completion_tokens"], chunk) << "the role's chunk has no token";
+    EXPECT_EQ(usage["prompt_tokens_details"]["cached_tokens"], 2);
+  }
 }
 
 TEST(chunk_stream, tokens_without_text_make_no_chunk_unless_they_are_asked_for) {

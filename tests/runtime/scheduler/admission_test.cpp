@@ -263,6 +263,18 @@ TEST_F(admission, without_max_tokens_a_request_runs_to_the_end_of_a_pool_that_is
   EXPECT_EQ(generated, 7) << "the last one is never stored";
 }
 
+TEST_F(admission, no_more_tokens_can_be_asked_for_than_the_context_leaves) {
+  set_up({.max_model_len = 10});
+  const auto with = [&](request_id id, std::int32_t min_tokens) {
+    return tested->submit(make_request(id, 4, {.max_tokens = std::nullopt, .min_tokens = min_tokens}));
+  };
+  EXPECT_TRUE(with(1, 6));
+  const auto refused = with(2, 7);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "min_tokens");
+  EXPECT_EQ(refused.error().code, error_code::context_length_exceeded);
+}
+
 TEST_F(admission, a_request_without_parameters_is_refused) {
   engine_request request = make_request(1, 2);
   request.sampling = nullptr;
