@@ -16,15 +16,18 @@ constexpr sampling_needs no_needs{
     .processing = false, .weights = false, .top_k = false, .top_p = false, .drafts = false, .kept = false};
 
 // The lists of one sample: its history, mask, biases, what is banned, and what a draft was drawn from.
-std::size_t bytes_of(const sample_row& sample, std::span<const token_id> end_tokens,
-                     std::span<const std::uint32_t> mask, const drafted_token* draft) {
+std::size_t bytes_of(const sample_row& sample, std::span<const token_id> end_tokens, std::size_t mask_bytes,
+                     const drafted_token* draft) {
   const sampling_params& params = *sample.sampling;
   const std::size_t drafted = draft == nullptr ? 0 : draft->distribution.weights.size_bytes();
-  return aligned(sample.history.size() * sizeof(token_id)) + aligned(mask.size_bytes()) +
+  return aligned(sample.history.size() * sizeof(token_id)) + aligned(mask_bytes) +
          2 * aligned(params.logit_bias.size() * sizeof(float)) +
          aligned(end_tokens.size_bytes() + params.stop_token_ids.size() * sizeof(token_id)) +
          2 * aligned(drafted);
 }
+
+// Of a mask.
+std::size_t num_words(std::int32_t vocab_size) { return (static_cast<std::size_t>(vocab_size) + 31) / 32; }
 
 std::size_t most_bytes(std::int32_t vocab_size, std::int32_t max_model_len) {
   const auto vocab = static_cast<std::size_t>(vocab_size);
@@ -59,6 +62,14 @@ const T* sampling_stage::keep(std::span<const T> values) {
   return there;
 }
 
+const std::uint32_t* sampling_stage::keep_mask(std::span<const std::uint32_t> mask) {
+  const std::size_t words = num_words(vocab_size_);
+  if (mask.empty() || mask.size() >= words) return keep(mask.first(std::min(mask.size(), words)));
+  words_.assign(mask.begin(), mask.end());
+  words_.resize(words, 0);
+  return keep(std::span<const std::uint32_t>(words_));
+}
+
 bool sampling_stage::add_placeholder() {
   if (num_rows_ == max_rows_) return false;
   sampling_row row;
@@ -70,7 +81,8 @@ bool sampling_stage::add_placeholder() {
 bool sampling_stage::add(const sample_row& sample, std::span<const token_id> end_tokens,
                          std::span<const std::uint32_t> mask, const sample_extras& extras) {
   if (num_rows_ == max_rows_) return false;
-  if (bytes_of(sample, end_tokens, mask, extras.draft) > host_.size() - used_) return false;
+  const std::size_t mask_bytes = mask.empty() ? 0 : num_words(vocab_size_) * sizeof(std::uint32_t);
+  if (bytes_of(sample, end_tokens, mask_bytes, extras.draft) > host_.size() - used_) return false;
   const sampling_params& params = *sample.sampling;
   sampling_row row;
   row.seed = params.seed;
@@ -79,7 +91,7 @@ bool sampling_stage::add(const sample_row& sample, std::span<const token_id> end
   row.top_p = params.top_p;
   row.min_p = params.min_p;
   row.top_k = params.top_k;
-  row.mask = keep(mask);
+  row.mask = keep_mask(mask);
   row.kept = extras.kept;
   row.processed = extras.processed;
   if (extras.draft != nullptr) add_draft(row, *extras.draft);

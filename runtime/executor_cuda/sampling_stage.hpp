@@ -49,6 +49,8 @@ class sampling_stage {
   // Copies to behind what is there; the address that it will have on the device.
   template <class T>
   const T* keep(std::span<const T> values);
+  // A mask that ends before the vocabulary does allows nothing behind its end.
+  const std::uint32_t* keep_mask(std::span<const std::uint32_t> mask);
   void add_banned(kernels::cuda::sampling_row& row, std::span<const token_id> end_tokens,
                   std::span<const token_id> stop_tokens);
   void add_biases(kernels::cuda::sampling_row& row, const sampling_params& params);
@@ -67,6 +69,7 @@ class sampling_stage {
   // Of a list that is put together.
   std::vector<token_id> ids_;
   std::vector<float> values_;
+  std::vector<std::uint32_t> words_;
   std::vector<token_bias> sorted_;
 };
 

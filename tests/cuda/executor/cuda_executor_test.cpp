@@ -252,6 +252,13 @@ TEST_F(cuda_executor, a_mask_leaves_what_it_allows) {
   device->sample(batch, &masks, masked);
   EXPECT_EQ(masked.tokens[0].token, free.tokens[0].token);
   EXPECT_EQ(masked.tokens[1].token, 42);
+  step_masks first_tokens;
+  first_tokens.num_words = 1;
+  first_tokens.words = {~0U, ~0U};
+  first_tokens.is_masked = {1, 1};
+  device->sample(batch, &first_tokens, masked);
+  for (const int row : {0, 1})
+    EXPECT_LT(masked.tokens[static_cast<std::size_t>(row)].token, 32) << "it allows nothing behind its end";
 }
 
 TEST_F(cuda_executor, prompt_log_probabilities_and_copied_blocks_are_those_of_the_cpu) {
