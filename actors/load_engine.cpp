@@ -50,7 +50,10 @@ result<std::string> check_device(const engine_options& options) {
     return describe(*cpu);
   }
   if (!options.cuda_devices.find)
-    return fail(error_code::unsupported, "this program was built without CUDA: device must be cpu", "device");
+    return fail(error_code::unsupported,
+                "this program was built without CUDA (docs/gpu.md says what a build with it needs): device "
+                "must be cpu",
+                "device");
   return options.cuda_devices.find(options.cuda->device_id);
 }
 

@@ -1,17 +1,24 @@
 # Compile options that every target of this project shares, and the one way to declare a layer.
 add_library(troupe_options INTERFACE)
 target_include_directories(troupe_options INTERFACE "${PROJECT_SOURCE_DIR}")
-# No contraction: the bits of a result must not depend on what the compiler chose to fuse.
-target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
-                                                -Werror -ffp-contract=off -fno-math-errno -Wshadow=local)
-option(TROUPE_UNITY "Compile the files of a folder together" ON)
-if(TROUPE_UNITY)
-  # What would be said of names in anonymous namespaces is not meant for files that are included in another.
-  target_compile_options(troupe_options INTERFACE -Wno-subobject-linkage)
+target_compile_features(troupe_options INTERFACE cxx_std_20)
+# What a project that adds this one compiles is told nothing of.
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror)
 endif()
-# GCC 12's flow analysis reports false positives inside the standard library under optimisation and sanitizers.
-target_compile_options(troupe_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds
-                                                -Wno-restrict)
+# No contraction: the bits of a result must not depend on what the compiler chose to fuse.
+target_compile_options(troupe_options INTERFACE -ffp-contract=off -fno-math-errno)
+option(TROUPE_UNITY "Compile the files of a folder together" ON)
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(troupe_options INTERFACE -Wshadow=local)
+  if(TROUPE_UNITY)
+    # What would be said of names in anonymous namespaces is not meant for files that are included in another.
+    target_compile_options(troupe_options INTERFACE -Wno-subobject-linkage)
+  endif()
+  # GCC 12's flow analysis reports false positives inside the standard library under optimisation and sanitizers.
+  target_compile_options(troupe_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds
+                                                  -Wno-restrict)
+endif()
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE})

@@ -1,6 +1,9 @@
 // The company inside a foreign actor system: an actor of one's own asks, the text comes back as messages.
 //
 //   example_embed MODEL.gguf PROMPT
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
 #include <caf/all.hpp>
 #include <cstdio>
 #include <string>
@@ -55,6 +58,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s MODEL.gguf PROMPT\n", argv[0]);
     return 2;
   }
+  spdlog::set_default_logger(spdlog::stderr_color_mt("engine"));  // standard output is the answer's
   caf::actor_system_config config;
   troupe::configure(config, "sharing", 2);
   caf::actor_system system{config};

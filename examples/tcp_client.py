@@ -88,7 +88,8 @@ def ask(prompts, host, port, **sampling):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Generate text over troupe's TCP protocol.")
+    parser = argparse.ArgumentParser(description="Generate text over troupe's TCP protocol.",
+                                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("prompts", nargs="+")
     for flag, default in {"--host": "127.0.0.1", "--port": 7777, "--max-tokens": 128, "--temperature": 0.0}.items():
         parser.add_argument(flag, type=type(default), default=default)

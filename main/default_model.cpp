@@ -27,6 +27,7 @@ std::vector<fs::path> default_places() {
   } else if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
     places.push_back(fs::path(home) / ".local/share/troupe" / default_file);
   }
+  places.push_back(fs::path("/var/lib/troupe") / default_file);  // of the unit for systemd
   return places;
 }
 

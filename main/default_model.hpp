@@ -9,7 +9,7 @@ namespace troupe::cli {
 
 // `model` where it is not empty and a file; else the first of the default model's places that exists: models/
 // of the current folder, models/ beside the folder of this program, $XDG_DATA_HOME/troupe
-// (~/.local/share/troupe). Errors: not_found, saying where it looked and what to do.
+// (~/.local/share/troupe), /var/lib/troupe. Errors: not_found, saying where it looked and what to do.
 result<std::string> find_model(const std::string& model);
 
 // The tokenizer of the model that find_model() gives, without its weights. Errors: those of find_model(),
