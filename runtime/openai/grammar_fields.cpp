@@ -96,7 +96,7 @@ class grammar_reader {
   grammar_spec_ptr finish() {
     if (!spec_ || !fields_.ok()) return nullptr;
     if (max_white_space_) spec_->max_white_space = *max_white_space_;
-    spec_->fixed_order = fixed_order_;
+    spec_->fixed_order = fixed_order_.value_or(fixes_order_);
     return std::make_shared<const grammar_spec>(std::move(*spec_));
   }
 
@@ -124,6 +124,7 @@ class grammar_reader {
     const auto strict = outer->find("strict");
     if (strict != outer->end() && !strict->is_null() && !strict->is_boolean())
       return reject("response_format.json_schema.strict", "strict must be true or false");
+    fixes_order_ = true;
     read_kind("response_format.json_schema.schema", "json", (*outer)["schema"]);
   }
 
@@ -198,8 +199,8 @@ class grammar_reader {
                                                     "_backend_was_auto"};
     if (std::ranges::find(flags, name) == flags.end()) return false;
     if (!value.is_boolean()) reject(path, path + " must be true or false");
+    if (name == "fixed_order") fixed_order_ = value == true;
     if (value != true) return true;
-    if (name == "fixed_order") fixed_order_ = true;
     if (name == "disable_any_whitespace") max_white_space_ = 0;
     if (name == "disable_additional_properties")
       reject(path, path + " is not supported: say \"additionalProperties\": false in the schema");
@@ -231,7 +232,8 @@ class grammar_reader {
   std::optional<grammar_spec> spec_;
   std::string from_;  // where in the body spec_ stood
   std::optional<std::uint32_t> max_white_space_;
-  bool fixed_order_ = false;
+  std::optional<bool> fixed_order_;  // as asked for
+  bool fixes_order_ = false;         // where nothing is: OpenAI's clients count on the schema's order
 };
 
 }  // namespace
