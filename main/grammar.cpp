@@ -246,6 +246,8 @@ void add_grammar_flags(CLI::App& command, grammar_options& options) {
       ->capture_default_str();
   command.add_flag("--fixed-order", options.grammar.fixed_order,
                    "Members of objects in the order of the schema");
+  command.add_flag("--plain-integers", options.grammar.plain_integers,
+                   "Whole numbers, where no others may stand, without point and exponent");
   command.add_flag("--json", options.json, "One line of JSON");
 }
 

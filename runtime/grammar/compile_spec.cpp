@@ -16,6 +16,7 @@ json_schema::schema_options json_options_of(const grammar_spec& spec) {
   json_schema::schema_options json;
   json.max_white_space = spec.max_white_space;
   json.fixed_order = spec.fixed_order;
+  json.plain_integers = spec.plain_integers;
   return json;
 }
 
@@ -30,7 +31,8 @@ grammar_spec schema_spec(std::string schema, const json_schema::schema_options& 
   return {.kind = grammar_kind::json_schema,
           .text = std::move(schema),
           .max_white_space = options.max_white_space,
-          .fixed_order = options.fixed_order};
+          .fixed_order = options.fixed_order,
+          .plain_integers = options.plain_integers};
 }
 
 result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) {

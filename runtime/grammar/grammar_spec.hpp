@@ -24,10 +24,11 @@ struct grammar_spec {
   grammar_kind kind = grammar_kind::json_object;
   std::string text = {};
   std::vector<std::string> choices = {};
-  // Of JSON: at most so many characters of white space before any lexeme, 0 for compact texts; and whether
-  // members stand in the order of `properties`.
+  // Of JSON: at most so many characters of white space before any lexeme, 0 for compact texts; whether
+  // members stand in the order of `properties`, and whole numbers have neither point nor exponent.
   std::uint32_t max_white_space = 24;
   bool fixed_order = false;
+  bool plain_integers = false;
   // What its author should know of it, though it is served: told with the answer.
   std::vector<std::string> warnings = {};
 

@@ -35,9 +35,9 @@ std::uint64_t add(std::uint64_t hash, std::string_view text) {
 std::uint64_t seed() { return fold(reinterpret_cast<std::uintptr_t>(&seed) ^ first_key, second_key); }
 
 std::uint64_t hash_of(const grammar_spec& spec) {
-  std::uint64_t hash =
-      fold(seed() ^ static_cast<std::uint64_t>(spec.kind),
-           second_key ^ (std::uint64_t{spec.max_white_space} * 2 + (spec.fixed_order ? 1 : 0)));
+  std::uint64_t hash = fold(seed() ^ static_cast<std::uint64_t>(spec.kind),
+                            second_key ^ (std::uint64_t{spec.max_white_space} * 4 +
+                                          (spec.fixed_order ? 2 : 0) + (spec.plain_integers ? 1 : 0)));
   hash = add(hash, spec.text);
   for (const std::string& choice : spec.choices) hash = add(hash, choice);
   return hash;

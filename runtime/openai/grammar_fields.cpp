@@ -96,7 +96,8 @@ class grammar_reader {
   grammar_spec_ptr finish() {
     if (!spec_ || !fields_.ok()) return nullptr;
     if (max_white_space_) spec_->max_white_space = *max_white_space_;
-    spec_->fixed_order = fixed_order_.value_or(fixes_order_);
+    spec_->fixed_order = fixed_order_.value_or(is_openais_);
+    spec_->plain_integers = plain_integers_.value_or(is_openais_);
     return std::make_shared<const grammar_spec>(std::move(*spec_));
   }
 
@@ -124,7 +125,7 @@ class grammar_reader {
     const auto strict = outer->find("strict");
     if (strict != outer->end() && !strict->is_null() && !strict->is_boolean())
       return reject("response_format.json_schema.strict", "strict must be true or false");
-    fixes_order_ = true;
+    is_openais_ = true;
     read_kind("response_format.json_schema.schema", "json", (*outer)["schema"]);
   }
 
@@ -194,12 +195,13 @@ class grammar_reader {
   // else enforces a grammar here, and _backend_was_auto is its own note, which clients send that serialise
   // all members.
   bool read_flag(const std::string& path, std::string_view name, const json& value) {
-    constexpr std::array<std::string_view, 5> flags{"disable_any_whitespace", "fixed_order",
-                                                    "disable_additional_properties", "disable_fallback",
-                                                    "_backend_was_auto"};
+    constexpr std::array<std::string_view, 6> flags{"disable_any_whitespace", "fixed_order",
+                                                    "plain_integers",         "disable_additional_properties",
+                                                    "disable_fallback",       "_backend_was_auto"};
     if (std::ranges::find(flags, name) == flags.end()) return false;
     if (!value.is_boolean()) reject(path, path + " must be true or false");
     if (name == "fixed_order") fixed_order_ = value == true;
+    if (name == "plain_integers") plain_integers_ = value == true;
     if (value != true) return true;
     if (name == "disable_any_whitespace") max_white_space_ = 0;
     if (name == "disable_additional_properties")
@@ -207,7 +209,8 @@ class grammar_reader {
     return true;
   }
 
-  // Whether `name` is an option beside the kinds: vLLM's, and max_white_space and fixed_order of our own.
+  // Whether `name` is an option beside the kinds: vLLM's, and max_white_space, fixed_order and plain_integers
+  // of our own.
   bool read_option(const std::string& path, std::string_view name, const json& value) {
     constexpr std::int64_t most_white_space = 1024;
     if (read_flag(path, name, value)) return true;
@@ -232,8 +235,8 @@ class grammar_reader {
   std::optional<grammar_spec> spec_;
   std::string from_;  // where in the body spec_ stood
   std::optional<std::uint32_t> max_white_space_;
-  std::optional<bool> fixed_order_;  // as asked for
-  bool fixes_order_ = false;         // where nothing is: OpenAI's clients count on the schema's order
+  std::optional<bool> fixed_order_, plain_integers_;  // as asked for
+  bool is_openais_ = false;                           // response_format: whose clients count on both
 };
 
 }  // namespace

@@ -76,7 +76,8 @@ plain_answer answer_alone(std::vector<token_id> tokens, const sampling_params& s
 
 bool stream_ledger::fits(const stream_entry& entry) const {
   const auto prompt = static_cast<std::int32_t>(entry.prompt.size());
-  const std::int32_t output = entry.sampling.max_tokens.value_or(1);
+  const sampling_params& params = entry.sampling;
+  const std::int32_t output = params.max_tokens.value_or(params.grammar ? 1 : std::max(1, params.min_tokens));
   const scheduler_limits& limits = rules_.limits;
   return prompt > 0 && prompt + output <= limits.max_model_len &&
          prompt + output - 1 <= limits.num_blocks * limits.block_size;

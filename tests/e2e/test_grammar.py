@@ -51,6 +51,27 @@ def test_random_schemas_get_the_verdicts_of_jsonschema(tmp_path, seed):
     assert compare_verdicts(tmp_path, cases) > 2.5 * CASES_PER_SEED  # few are refused
 
 
+def written_plainly(value):
+    """Whole numbers without a point, however deep."""
+    if isinstance(value, dict):
+        return {name: written_plainly(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [written_plainly(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e16 else value
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_plain_integers_leave_a_spelling_of_every_value(tmp_path, seed):
+    """Of whole numbers with an exponent there is none left."""
+    maker, numbers = Maker(seed), NumberMaker(seed)
+    cases = [maker.case(4) for _ in range(300)] + [(numbers.schema(), [numbers.number() for _ in range(12)]) for _ in range(300)]
+    plainly = [[each for each in written_plainly(values) if not re.search("[0-9]e", json.dumps(each))] for _, values in cases]
+    batch = [{"schema": schema, "instances": values} for (schema, _), values in zip(cases, plainly)]
+    answers = check_batch(tmp_path, batch)
+    assert check_batch(tmp_path, batch, "--plain-integers") == answers
+    assert sum(sum(answer.get("accepted", [])) for answer in answers) > 1000
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_random_unions_of_objects_get_the_verdicts_of_jsonschema(tmp_path, seed):
     maker = UnionMaker(seed)
@@ -90,8 +111,9 @@ def test_numbers_as_json_dumps_writes_them_get_the_verdicts_of_jsonschema(tmp_pa
     (["--max-white-space", 0], ['{"a":1}', '{"a": 1}', '{"b":2,"a":1}'], [True, False, True]),
     (["--fixed-order"], ['{"a":1,"b":2}', '{"b":2,"a":1}', '{"a":1}', '{"b":2}', '{"a":1,"b":2,"c":3}'],
      [True, False, True, False, True]),
+    (["--plain-integers"], ['{"a":1}', '{"a":1.0}', '{"a":-0}', '{"a":1e2}', '{"a":1,"b":2.0}'], [True, False, False, False, False]),
 ])
-def test_white_space_and_order_are_options(tmp_path, flags, texts, expected):
+def test_white_space_order_and_plain_integers_are_options(tmp_path, flags, texts, expected):
     schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a"]}
     assert check_batch(tmp_path, [{"schema": schema, "texts": texts}], *flags) == [{"accepted": expected}]
 

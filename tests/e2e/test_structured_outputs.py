@@ -56,6 +56,7 @@ def test_the_openai_client_gets_what_its_schema_says(service):
             assert answer.choices[0].finish_reason == "stop"
             person = json.loads(answer.choices[0].message.content)
             jsonschema.validate(person, PERSON)
+            assert isinstance(person["age"], int)
             assert [name for name in person if name in PERSON["properties"]] == [name for name in PERSON["properties"] if name in person]
 
 

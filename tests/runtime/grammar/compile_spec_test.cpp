@@ -178,6 +178,7 @@ TEST(spec_key, is_equal_exactly_for_equal_specifications) {
       {.kind = grammar_kind::json_object},
       {.kind = grammar_kind::json_object, .max_white_space = 0},
       {.kind = grammar_kind::json_object, .fixed_order = true},
+      {.kind = grammar_kind::json_object, .plain_integers = true},
       {.kind = grammar_kind::choice, .choices = {"a", "b"}},
       {.kind = grammar_kind::choice, .choices = {"a1 b"}},
       {.kind = grammar_kind::choice, .choices = {"ab"}},

@@ -231,7 +231,7 @@ TEST(step_messages, that_are_damaged_are_refused_or_read_as_something_else) {
     random_step step(seed);
     std::vector<std::byte> bytes = bytes_of(step.batch);
     for (int i = 0; i < 3; ++i) bytes[step.random() % bytes.size()] = static_cast<std::byte>(step.random());
-    bytes.resize(bytes.size() - step.random() % bytes.size());
+    if (step.random() % 2 == 0) bytes.resize(bytes.size() - step.random() % bytes.size());
     received_batch received;
     step_masks masks;
     step_result result;

@@ -29,13 +29,13 @@ TEST(read_grammar, each_name_of_a_kind_gives_what_the_client_wrote) {
   const std::string tag = R"({"type":"structural_tag","structures":[],"triggers":["<"]})";
   const grammar_spec by_schema = of(grammar_kind::json_schema, schema);
   grammar_spec in_order = by_schema;
-  in_order.fixed_order = true;
+  in_order.fixed_order = in_order.plain_integers = true;
   const std::vector<std::pair<std::string, grammar_spec>> cases = {
       {R"({"response_format":{"type":"json_object"}})", of(grammar_kind::json_object, "")},
       {R"({"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":)" +
            schema + "}}}",
        in_order},
-      {R"({"structured_outputs":{"fixed_order":false},"response_format":{"type":"json_schema","json_schema":{"schema":)" +
+      {R"({"structured_outputs":{"fixed_order":false,"plain_integers":false},"response_format":{"type":"json_schema","json_schema":{"schema":)" +
            schema + "}}}",
        by_schema},
       {R"({"response_format":)" + tag + "}", of(grammar_kind::structural_tag, tag)},

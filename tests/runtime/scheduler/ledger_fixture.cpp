@@ -16,7 +16,8 @@ namespace troupe {
 
 bool ledger::fits(const engine_request& request) const {
   const auto prompt = static_cast<std::int32_t>(request.prompt.size());
-  const std::int32_t output = request.sampling->max_tokens.value_or(1);
+  const sampling_params& params = *request.sampling;
+  const std::int32_t output = params.max_tokens.value_or(params.grammar ? 1 : std::max(1, params.min_tokens));
   return prompt > 0 && prompt + output <= limits_.max_model_len &&
          prompt + output - 1 <= limits_.num_blocks * limits_.block_size;
 }

@@ -92,6 +92,28 @@ TEST(JsonSchema, WhiteSpaceAndOrderAreOptions) {
   EXPECT_FALSE(spaced.accepts("{   \"b\":2}"));
 }
 
+// Whatever makes them whole; where others may stand a model may write any.
+TEST(JsonSchema, WholeNumbersCanBePlain) {
+  for (const char* text :
+       {R"({"type":"integer"})", R"({"type":"integer","minimum":-20})", R"({"enum":[7,-3,0,20]})",
+        R"({"type":"number","multipleOf":1})", R"({"allOf":[{"type":"number"},{"type":"integer"}]})"}) {
+    const checked_schema any(text);
+    const checked_schema plain(text, {.plain_integers = true});
+    for (const char* whole : {"7", "-3", "0", "20"}) EXPECT_TRUE(plain.accepts(whole)) << text << whole;
+    for (const char* other : {"7.0", "-3.0", "-0", "0.0"}) {
+      EXPECT_TRUE(any.accepts(other) || std::string_view(other) == "-0") << text << other;
+      EXPECT_FALSE(plain.accepts(other)) << text << other;
+    }
+    EXPECT_FALSE(plain.accepts("1e16")) << text;
+    EXPECT_FALSE(plain.accepts("0.5")) << text;
+  }
+  const checked_schema fractions(R"({"type":["number","string"],"maximum":9})", {.plain_integers = true});
+  for (const char* number : {"7", "7.0", "0.5", "\"x\""}) EXPECT_TRUE(fractions.accepts(number)) << number;
+  const checked_schema nested(R"({"const":{"a":[1,2.5]}})", {.plain_integers = true});
+  EXPECT_TRUE(nested.accepts(R"({"a": [1, 2.5]})"));
+  EXPECT_FALSE(nested.accepts(R"({"a": [1.0, 2.5]})"));
+}
+
 TEST(JsonSchema, OneOfManyConstantsIsAnyOfThoseThatStandOnce) {
   std::string constants;
   for (int i = 0; i < 2000; ++i) {
