@@ -131,7 +131,8 @@ class company {
   result<counts> count() const;
 
   // Refuses new requests with `unavailable`, lets running ones finish within the
-  // grace, ends the rest with `abort`, and with `unavailable` where an actor does not react.
+  // grace, ends the rest with `abort`, and with `unavailable` where nothing of the answer is there yet or an
+  // actor does not react.
   drain_outcome drain(std::chrono::nanoseconds grace);
   // Of that, where its outcome is that requests were cut off: how many, as far as is known.
   std::uint64_t requests_cut() const;

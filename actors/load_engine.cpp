@@ -49,11 +49,7 @@ result<std::string> check_device(const engine_options& options) {
     if (!cpu) return tl::unexpected<error>(cpu.error());
     return describe(*cpu);
   }
-  if (!options.cuda_devices.find)
-    return fail(error_code::unsupported,
-                "this program was built without CUDA (docs/gpu.md says what a build with it needs): device "
-                "must be cpu",
-                "device");
+  if (!options.cuda_devices.find) return tl::unexpected<error>(built_without_cuda());
   return options.cuda_devices.find(options.cuda->device_id);
 }
 

@@ -24,6 +24,7 @@ namespace {
 constexpr const char* text_worker = "text worker";
 constexpr const char* quick_compiler = "quick grammar_compiler";
 constexpr const char* patient_compiler = "patient grammar_compiler";
+std::string tokenizer_of(std::int32_t shard) { return fmt::format("{} {}", tokenizer_state::name, shard); }
 
 }  // namespace
 
@@ -40,7 +41,7 @@ supervised supervision_of(std::int32_t tokenizers, bool has_drafter) {
                                   supervised::role(structured_output_state::name)};
   std::vector<supervised> texts;
   for (std::int32_t shard = 0; shard < tokenizers; ++shard)
-    texts.push_back(supervised::role(fmt::format("tokenizer {}", shard)));
+    texts.push_back(supervised::role(tokenizer_of(shard)));
   texts.push_back(supervised::role(text_worker));
   std::vector<supervised> requests{supervised::role(scheduler_state::name),
                                    group("keepers", one_for_one, seldom, std::move(keepers))};
@@ -53,7 +54,7 @@ supervised supervision_of(std::int32_t tokenizers, bool has_drafter) {
       {supervised::role(model_runner_state::name), supervised::role(quick_compiler),
        supervised::role(patient_compiler), group("requests", rest_for_one, seldom, std::move(requests)),
        group("texts", one_for_one, seldom, std::move(texts)),
-       group("gateways", one_for_one, seldom, {supervised::role("gateway")})});
+       group("gateways", one_for_one, seldom, {supervised::role(gateway_state::name)})});
 }
 
 template <class Handle>
@@ -103,11 +104,11 @@ void supervisor_state::add_roles() {
   });
   for (std::size_t shard = 0; shard < roster_.tokenizers.size(); ++shard)
     add_role<tokenizer_actor>(
-        fmt::format("tokenizer {}", shard), tokenizer_state::name, roster_.tokenizers[shard],
+        tokenizer_of(static_cast<std::int32_t>(shard)), tokenizer_state::name, roster_.tokenizers[shard],
         [this, shard] { return spawn_tokenizer(shard + 1 == roster_.tokenizers.size()); });
   add_role<tokenizer_actor>(text_worker, tokenizer_state::name, roster_.text_worker,
                             [this] { return spawn_tokenizer(true); });
-  add_role<gateway_actor>("gateway", gateway_state::name, roster_.gateway, [this, metrics] {
+  add_role<gateway_actor>(gateway_state::name, gateway_state::name, roster_.gateway, [this, metrics] {
     return self_->spawn(gateway_behavior, roster_.tokenizers, metrics);
   });
   for (const char* name : {kv_cache_state::name, drafter_state::name, text_worker})

@@ -70,7 +70,8 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
   if (!parts_.allow_auto_truncate) return prompt;
   const std::size_t size = prompt.tokens.size();
   const truncation done =
-      truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens, parts_.vocabulary->bos());
+      truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens, parts_.vocabulary->bos(),
+                      request.sampling.grammar ? 0 : request.sampling.min_tokens);
   if (done.max_tokens) prompt.max_tokens = done.max_tokens;
   prompt.warning = describe(done, size, parts_.max_sequence_len, request.sampling.max_tokens_field);
   return prompt;
@@ -207,18 +208,22 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
   answer_drain();
 }
 
-// An answer of no token that nobody asked to end so is none: its client may ask another service.
+// A request that the service cuts off before its first token is refused, so that its client may ask another
+// service.
 void tokenizer_state::fail_unbegun(finished& end, const stream& of) const {
-  if (!of.is_cut_off || end.reason != finish_reason::abort) return;
-  const auto has_begun = [&of](const auto& entry) {
-    return entry.second.first == of.first && entry.second.first_token;
-  };
-  const auto others = choices_.find(of.first);
-  if (std::ranges::any_of(streams_, has_begun) ||
-      (others != choices_.end() && others->second.most_tokens > 0))
-    return;
+  if (!of.is_cut_off || end.reason != finish_reason::abort || of.first_token) return;
+  if (of.n > 1 && has_begun(of.first)) return;
   end.reason = finish_reason::error;
   end.failure = shutting_down();
+}
+
+// Any of the request's answers.
+bool tokenizer_state::has_begun(request_id first) const {
+  const auto choices = choices_.find(first);
+  if (choices != choices_.end() && choices->second.most_tokens > 0) return true;
+  return std::ranges::any_of(streams_, [first](const auto& entry) {
+    return entry.second.first == first && entry.second.first_token.has_value();
+  });
 }
 
 void tokenizer_state::observe(const stream_event& event, stream& from) {

@@ -73,7 +73,7 @@ class tokenizer_state {
     engine_request_ptr submitted;  // until its first step
     msg::message_number submitted_as = 0;
     bool is_aborted = false;
-    bool is_cut_off = false;  // aborted, and not by its client
+    bool is_cut_off = false;  // aborted by the end of the grace
     bool has_lost_gateway = false;
   };
   // A request with several answers, until the last of them has ended.
@@ -106,6 +106,7 @@ class tokenizer_state {
   // Sends each gateway its events, takes ended streams out.
   void deliver(std::uint64_t step, stream_batch events);
   void fail_unbegun(finished& end, const stream& of) const;
+  bool has_begun(request_id first) const;
   void observe(const stream_event& event, stream& from);
   // What the request has been through, beside its end.
   static request_times times_of(const stream& of);

@@ -2,7 +2,7 @@
 add_library(troupe_options INTERFACE)
 target_include_directories(troupe_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_features(troupe_options INTERFACE cxx_std_20)
-# What a project that adds this one compiles is told nothing of.
+# A project that adds this one keeps its own warnings.
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror)
 endif()

@@ -36,7 +36,9 @@ CLI::Validator truth_value_of(const std::string& flag) {
     for (const char* each : {"true", "false", "on", "off", "yes", "no", "1", "0"}) {
       if (text == each) return std::string();
     }
-    throw no_truth_value(flag + ": expected true or false, got '" + text + "'");
+    // Behind --no-... a number comes with its sign turned.
+    const std::string given = text.starts_with('-') ? std::string() : ", got '" + text + "'";
+    throw no_truth_value(flag + ": expected true or false" + given);
   };
   return {check, ""};
 }

@@ -6,18 +6,14 @@
 #include <random>
 
 namespace troupe::cli {
-namespace {
 
-// As the service has it. CLI11 would take a negative number for a large one.
-std::string is_seed(const std::string& text) {
+std::string fault_of_seed(const std::string& text) {
   std::int64_t seed = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
   if (failure == std::errc() && end == text.data() + text.size() && seed >= 0) return {};
   return "expected a number from 0 to " + std::to_string(std::numeric_limits<std::int64_t>::max()) +
          ", got " + text;
 }
-
-}  // namespace
 
 void add_answer_flags(CLI::App& command, answer_options& options) {
   const auto add = [&](const char* flag, auto& value, const char* help) {
@@ -32,7 +28,7 @@ void add_answer_flags(CLI::App& command, answer_options& options) {
   add("--repetition-penalty", options.repetition_penalty, "Above 1: fewer repetitions");
   command
       .add_option("--seed", options.seed, "The same seed gives the same answer; default: another every time")
-      ->check(CLI::Validator(is_seed, ""))
+      ->check(CLI::Validator(fault_of_seed, ""))
       ->group("Answer");
 }
 

@@ -26,6 +26,10 @@ struct answer_options {
 // Adds a flag for each; they show the defaults that `options` holds.
 void add_answer_flags(CLI::App& command, answer_options& options);
 
+// What is wrong with a --seed, from 0 to 2^63 - 1 as the service has it; empty: nothing. (CLI11 would take a
+// negative number for a large one.)
+std::string fault_of_seed(const std::string& text);
+
 // Ranges are checked where the request is validated. Without a seed every call draws another.
 sampling_params to_sampling(const answer_options& options);
 

@@ -121,7 +121,9 @@ void add_bench(CLI::App& app, command_body& chosen) {
   command->add_option("--output-len", options->run.output_len, "Tokens generated for each sequence")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--seed", options->run.seed, "Of the random prompts")->capture_default_str();
+  command->add_option("--seed", options->run.seed, "Of the random prompts")
+      ->capture_default_str()
+      ->check(CLI::Validator(fault_of_seed, ""));
   command->add_flag("--json", options->json, "One line of JSON");
   config::add_flags(*command, {config::option_group::model, config::option_group::engine}, options->sources);
   command->footer(

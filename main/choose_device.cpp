@@ -15,10 +15,7 @@ tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, c
   config::settings& settings = loaded.values;
   if (settings.device == "cpu") return {};
   if (cuda.find) before_search("the CUDA device");
-  const auto found =
-      cuda.find ? cuda.find(settings.device_id)
-                : fail(error_code::unsupported,
-                       "this program was built without CUDA (docs/gpu.md says what a build with it needs)");
+  const auto found = cuda.find ? cuda.find(settings.device_id) : tl::unexpected<error>(built_without_cuda());
   if (!found) {
     if (settings.device == "auto") {
       if (cuda.find) loaded.notes.push_back("device is auto, and the CPU it is: " + found.error().message);

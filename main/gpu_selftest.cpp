@@ -217,9 +217,7 @@ int run_selftest(const selftest_options& wanted) {
 #else
 
 int run_selftest(const selftest_options& wanted) {
-  const error why{error_code::unsupported,
-                  "this program was built without CUDA (docs/gpu.md says what a build with it needs)",
-                  "device"};
+  const error why = built_without_cuda();
   const int code = report(why);
   if (!wanted.json) return code;
   nlohmann::ordered_json out{{"passed", false}};

@@ -161,6 +161,7 @@ void tcp_session::write_event(const tagged_event& entry) {
     const openai::answer_options& options = found->second.options;
     const wire::delta_options shown{found->second.with_logprobs,
                                     options.return_token_ids,
+                                    options.prompt_logprobs,
                                     {shared_->name, options.return_tokens_as_token_ids}};
     queue(wire::frame_type::delta, entry.stream, wire::delta_payload(event, shown));
   }

@@ -36,4 +36,10 @@ struct cuda_support {
       open;
 };
 
+// Where there is none of it.
+inline error built_without_cuda() {
+  return {error_code::unsupported,
+          "this program was built without CUDA (docs/gpu.md says what a build with it needs)", "device"};
+}
+
 }  // namespace troupe

@@ -15,8 +15,8 @@ namespace troupe {
 struct flat_step_shape {
   std::int32_t rows = 0;
   std::int32_t sequences = 0;
-  // Behind all that a graph reads at a place of its own, so that the number of these may differ from step to
-  // step: what attention has to do, and block tables, which are found by that.
+  // What attention has to do begins at a place that the rows alone decide, for a graph reads it there. What
+  // follows moves with its number, the block tables too: attention_item::table finds them.
   std::int32_t split_items = 0;
   std::int64_t table_entries = 0;  // of all block tables
   std::int32_t chunk_items = 0;

@@ -26,8 +26,9 @@ std::size_t bytes_of(const sample_row& sample, std::span<const token_id> end_tok
          2 * aligned(drafted);
 }
 
-// Of a mask.
-std::size_t num_words(std::int32_t vocab_size) { return (static_cast<std::size_t>(vocab_size) + 31) / 32; }
+std::size_t words_of_a_mask(std::int32_t vocab_size) {
+  return (static_cast<std::size_t>(vocab_size) + 31) / 32;
+}
 
 std::size_t most_bytes(std::int32_t vocab_size, std::int32_t max_model_len) {
   const auto vocab = static_cast<std::size_t>(vocab_size);
@@ -63,8 +64,9 @@ const T* sampling_stage::keep(std::span<const T> values) {
 }
 
 const std::uint32_t* sampling_stage::keep_mask(std::span<const std::uint32_t> mask) {
-  const std::size_t words = num_words(vocab_size_);
-  if (mask.empty() || mask.size() >= words) return keep(mask.first(std::min(mask.size(), words)));
+  const std::size_t words = words_of_a_mask(vocab_size_);
+  if (mask.empty()) return nullptr;
+  if (mask.size() >= words) return keep(mask.first(words));
   words_.assign(mask.begin(), mask.end());
   words_.resize(words, 0);
   return keep(std::span<const std::uint32_t>(words_));
@@ -81,7 +83,7 @@ bool sampling_stage::add_placeholder() {
 bool sampling_stage::add(const sample_row& sample, std::span<const token_id> end_tokens,
                          std::span<const std::uint32_t> mask, const sample_extras& extras) {
   if (num_rows_ == max_rows_) return false;
-  const std::size_t mask_bytes = mask.empty() ? 0 : num_words(vocab_size_) * sizeof(std::uint32_t);
+  const std::size_t mask_bytes = mask.empty() ? 0 : words_of_a_mask(vocab_size_) * sizeof(std::uint32_t);
   if (bytes_of(sample, end_tokens, mask_bytes, extras.draft) > host_.size() - used_) return false;
   const sampling_params& params = *sample.sampling;
   sampling_row row;

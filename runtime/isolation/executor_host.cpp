@@ -284,10 +284,7 @@ result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup,
 result<std::unique_ptr<executor>> open_executor(const executor_setup& setup, std::span<const int> files,
                                                 const cuda_support& cuda) {
   if (!setup.cuda) return open_cpu_executor(setup, files);
-  if (!cuda.open)
-    return fail(error_code::unsupported,
-                "this program was built without CUDA (docs/gpu.md says what a build with it needs)",
-                "device");
+  if (!cuda.open) return tl::unexpected<error>(built_without_cuda());
   const result<model_ptr> model = model_of(setup, files);
   if (!model) return tl::unexpected(model.error());
   return cuda.open(*model, setup.options, *setup.cuda);

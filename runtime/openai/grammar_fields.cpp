@@ -96,8 +96,8 @@ class grammar_reader {
   grammar_spec_ptr finish() {
     if (!spec_ || !fields_.ok()) return nullptr;
     if (max_white_space_) spec_->max_white_space = *max_white_space_;
-    spec_->fixed_order = fixed_order_.value_or(is_openais_);
-    spec_->plain_integers = plain_integers_.value_or(is_openais_);
+    spec_->fixed_order = fixed_order_.value_or(is_response_schema_);
+    spec_->plain_integers = plain_integers_.value_or(is_response_schema_);
     return std::make_shared<const grammar_spec>(std::move(*spec_));
   }
 
@@ -125,7 +125,7 @@ class grammar_reader {
     const auto strict = outer->find("strict");
     if (strict != outer->end() && !strict->is_null() && !strict->is_boolean())
       return reject("response_format.json_schema.strict", "strict must be true or false");
-    is_openais_ = true;
+    is_response_schema_ = true;
     read_kind("response_format.json_schema.schema", "json", (*outer)["schema"]);
   }
 
@@ -236,7 +236,7 @@ class grammar_reader {
   std::string from_;  // where in the body spec_ stood
   std::optional<std::uint32_t> max_white_space_;
   std::optional<bool> fixed_order_, plain_integers_;  // as asked for
-  bool is_openais_ = false;                           // response_format: whose clients count on both
+  bool is_response_schema_ = false;                   // response_format: whose clients count on both
 };
 
 }  // namespace

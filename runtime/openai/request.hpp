@@ -32,7 +32,7 @@ struct answer_options {
   bool stream = false;
   bool include_usage = false;     // a last chunk that tells the usage
   bool continuous_usage = false;  // and the usage so far on every chunk
-  bool prompt_logprobs = false;   // null for the first token, and those of all others
+  bool prompt_logprobs = false;   // log-probabilities of the prompt's tokens are asked for
   bool return_token_ids = false;
   bool return_tokens_as_token_ids = false;  // "token_id:42" in place of a token's text in log-probabilities
 };

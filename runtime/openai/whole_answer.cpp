@@ -87,7 +87,7 @@ void whole_answer::write_choice(json_writer& out, std::size_t index, const answe
 
 void whole_answer::write_prompt_parts(json_writer& out, const choice& from, const answer_options& options,
                                       const token_style& style) {
-  if (options.prompt_logprobs) {
+  if (options.prompt_logprobs && !from.tokens.empty()) {
     out.key("prompt_logprobs");
     write_prompt_logprobs(out, from.prompt_logprobs, style);
   }

@@ -40,10 +40,10 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
   if (!wanted) {
     const std::int64_t left = std::min(context - prompt, pool - prompt + 1);
     if (!request.sampling->grammar && request.sampling->min_tokens > left)
-      return beyond_context(
-          fmt::format("min_tokens is too large: {}. The prompt has {} tokens, which leaves {}",
-                      request.sampling->min_tokens, prompt, left),
-          "min_tokens");
+      return beyond_context(fmt::format("min_tokens is too large: {}. The prompt has {} tokens, which leaves "
+                                        "{} of context and KV cache",
+                                        request.sampling->min_tokens, prompt, left),
+                            "min_tokens");
     return static_cast<std::int32_t>(left);
   }
   if (*wanted < 1)

@@ -45,7 +45,7 @@ std::string delta_payload(const stream_event& event, const delta_options& option
     out.key("prompt_token_ids");
     openai::write_ids(out, event.prompt_tokens);
   }
-  if (!event.prompt_logprobs.empty()) {
+  if (options.with_prompt_logprobs && !event.prompt_tokens.empty() && !event.tokens.empty()) {
     out.key("prompt_logprobs");
     openai::write_prompt_logprobs(out, event.prompt_logprobs, options.style);
   }

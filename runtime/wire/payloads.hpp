@@ -27,7 +27,8 @@ std::string welcome_payload(const welcome& facts);
 // What a client wants to see of each token.
 struct delta_options {
   bool with_logprobs = false;
-  bool with_prompt = false;  // prompt_token_ids on the first delta
+  bool with_prompt = false;           // prompt_token_ids on the first delta
+  bool with_prompt_logprobs = false;  // the same
   openai::token_style style;
 };
 // {"text", "token_ids", "logprobs", "prompt_token_ids", "prompt_logprobs", "warnings"}; the last four where

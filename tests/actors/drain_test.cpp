@@ -110,6 +110,8 @@ TEST(Drain, RefusesWhoHasNotBegunWhereTheGraceIsOver) {
   EXPECT_GT(runs->tokens.size(), 0U);
   ASSERT_EQ(waits->ends.size(), 1U);
   ASSERT_TRUE(waits->ends[0].failure);
+  ASSERT_EQ(left->ends.size(), 1U);
+  EXPECT_EQ(left->ends[0].reason, finish_reason::abort) << "as its client wanted";
   for (const auto& client : {runs, waits}) expect_cut_off(*client);
   stage.expect_idle(1);
 }

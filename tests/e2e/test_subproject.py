@@ -21,4 +21,5 @@ def test_it_gets_neither_tests_nor_warnings(tmp_path):
     commands = {pathlib.Path(each["file"]): each["command"] for each in json.loads((built / "compile_commands.json").read_text())}
     mine = commands[tmp_path / "main.cpp"]
     assert f"-I{SOURCE}" in mine and "-std=c++20" in mine.replace("gnu++", "c++") and " -W" not in mine
+    assert all(" -w " in command for file, command in commands.items() if SOURCE in file.parents)
     assert not any("/tests/" in str(file) or "_bench" in file.name for file in commands)

@@ -99,6 +99,8 @@ json_text::json_text(regex_store& store) {
   whole = store.alternation({zero, store.concat({store.bytes(byte_set::range('1', '9')), digits})});
   number = store.concat({minus, whole, store.optional(store.concat({point, store.plus(digit)}))});
   integer = store.concat({minus, whole, store.optional(store.literal(".0"))});
+  plain_integer =
+      store.alternation({zero, store.concat({minus, store.bytes(byte_set::range('1', '9')), digits})});
   make_scientific(store);
 }
 

@@ -34,6 +34,7 @@ struct json_text {
   regex_id scientific;    // a number with one, no larger than a double can be
   // Of whole numbers those texts that anybody writes: 15, 15.0. With more zeros a model may go on for ever.
   regex_id integer;
+  regex_id plain_integer;       // one text of each: 15, -3, 0
   regex_id scientific_integer;  // some of those integers that have an exponent: 15e2, 1.0E+9
 
  private:

@@ -89,6 +89,10 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
       constexpr std::size_t decimals_of_doubles = 15;
       of.only_exact = of.only_exact || step->fraction.size() <= decimals_of_doubles;
       of.scientific = scientific_multiples(regex, of.scientific, *step);
+      if (work.options.plain_integers && step->is_integer()) {
+        of.numbers = both(of.numbers, work.text.plain_integer);
+        of.scientific = regex.nothing();
+      }
     } else {
       work.refuse(node, "multipleOf", "is too large or has too many digits");
     }
@@ -96,39 +100,12 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
   return of;
 }
 
-// As far as a short search finds out: no digit but 0 behind a point.
-bool has_whole_numbers_alone(workspace& work, const value_set& of) {
-  const auto [known, is_new] = work.whole_numbers.try_emplace(static_cast<std::uint32_t>(of.numbers), false);
-  if (is_new) {
-    regex_store& regex = work.regex;
-    const regex_id any = regex.any_bytes();
-    const regex_id fractions = regex.concat(
-        {any, regex.literal("."), any, regex.difference(work.text.digits, regex.star(regex.literal("0")))});
-    known->second = work.is_surely_nothing(regex.intersection({of.numbers, fractions}));
-  }
-  return known->second;
-}
-
-bool writes_plainly(workspace& work, const value_set& of) {
-  return work.options.plain_integers && has_whole_numbers_alone(work, of);
-}
-
 }  // namespace
 
 regex_id written_numbers(workspace& work, const value_set& of) {
-  regex_store& regex = work.regex;
-  regex_id numbers = of.numbers;
-  if (of.only_exact) {
-    if (!work.exactly_read) work.exactly_read = exactly_read(regex, work.text);
-    numbers = regex.intersection({numbers, *work.exactly_read});
-  }
-  if (!writes_plainly(work, of)) return numbers;
-  const regex_id plain = regex.concat({regex.optional(regex.literal("-")), work.text.whole});
-  return regex.intersection({numbers, regex.difference(plain, regex.literal("-0"))});
-}
-
-regex_id written_scientific(workspace& work, const value_set& of) {
-  return writes_plainly(work, of) ? work.regex.nothing() : of.scientific;
+  if (!of.only_exact) return of.numbers;
+  if (!work.exactly_read) work.exactly_read = exactly_read(work.regex, work.text);
+  return work.regex.intersection({of.numbers, *work.exactly_read});
 }
 
 number_texts number_words(workspace& work, const json& node, number_texts of) {

@@ -10,8 +10,8 @@ struct schema_options {
   // Members of an object in the order of `properties`, the required ones that it does not name after them,
   // others last; false: in any order.
   bool fixed_order = false;
-  // Where all numbers are whole: without point and exponent, and no -0. Else as JSON Schema has it, for which
-  // 1.0 and 1e0 are integers.
+  // Integers, whole values of an enum or a const and multiples of whole numbers: without point and exponent,
+  // and no -0. Else as JSON Schema has it, for which 1.0 and 1e0 are integers.
   bool plain_integers = false;
 };
 

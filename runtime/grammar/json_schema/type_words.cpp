@@ -48,7 +48,8 @@ regex_id reach_of(workspace& work, regex_id all_spellings, const std::vector<dec
 }
 
 // Numbers by their texts, whole ones apart: any of them, then a few zeros behind the point, so that a model
-// does not go on with them for ever. With an exponent only as most programs write them.
+// does not go on with them for ever, unless integers are plain. With an exponent only as most programs write
+// them.
 number_texts one_of_numbers(workspace& work, const std::vector<const json*>& numbers) {
   regex_store& regex = work.regex;
   std::vector<std::string> whole;
@@ -58,7 +59,8 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
   for (const json* number : numbers) {
     const decimal& value = values.emplace_back(to_decimal(*number));
     if (!work.spend((value.whole.size() + value.fraction.size()) / digits_in_a_step)) break;
-    if (auto text = scientific_text(value)) scientific.push_back(std::move(*text));
+    const bool is_plain = work.options.plain_integers && value.is_integer();
+    if (auto text = scientific_text(value); text && !is_plain) scientific.push_back(std::move(*text));
     if (value.is_zero())
       zero = regex.one_of({"0", "-0", "0.0", "-0.0"});
     else if (value.is_integer() && !is_a_double(value))
@@ -76,10 +78,14 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
          regex.concat({whole_ones, regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
          regex.concat({others, zeros})});
   };
+  const regex_id few_zeros = regex.repeat(regex.literal("0"), 0, most_zeros_more);
+  regex_id written = with_zeros(few_zeros);
+  if (work.options.plain_integers)
+    written = regex.alternation({regex.intersection({zero, regex.literal("0")}), large_ones, whole_ones,
+                                 regex.concat({others, few_zeros})});
   const regex_id outside =
       values.empty() ? work.text.scientific : scientific_unlike(regex, work.text.scientific, values);
-  return {with_zeros(regex.repeat(regex.literal("0"), 0, most_zeros_more)),
-          reach_of(work, with_zeros(regex.star(regex.literal("0"))), values),
+  return {written, reach_of(work, with_zeros(regex.star(regex.literal("0"))), values),
           regex.one_of(std::move(scientific)), outside};
 }
 
@@ -192,10 +198,13 @@ void set_table::add_type(const json& node, std::string_view type, value_set& out
     const regex_id plain = regex.concat({regex.optional(regex.literal("-")), text.whole});
     if (!work_.integer_reach)
       work_.integer_reach = regex.alternation({text.integer, reach_of_integers(regex)});
-    const number_texts all = by_spelling
-                                 ? number_texts{plain, plain, regex.nothing(), text.scientific}
-                                 : number_texts{text.integer, *work_.integer_reach, text.scientific_integer,
-                                                scientific_fractions(regex, text.scientific)};
+    number_texts all = by_spelling ? number_texts{plain, plain, regex.nothing(), text.scientific}
+                                   : number_texts{text.integer, *work_.integer_reach, text.scientific_integer,
+                                                  scientific_fractions(regex, text.scientific)};
+    if (work_.options.plain_integers) {
+      all.numbers = text.plain_integer;
+      all.scientific = regex.nothing();
+    }
     const auto texts = number_words(work_, node, all);
     add_numbers(texts, out);
   } else {

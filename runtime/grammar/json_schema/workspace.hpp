@@ -93,7 +93,6 @@ class workspace {
   std::unordered_map<std::string, std::optional<string_bodies>> formats;
   std::unordered_map<std::string, number_texts> bounded_numbers;
   std::optional<regex_id> exactly_read, integer_reach;
-  std::unordered_map<std::uint32_t, bool> whole_numbers;  // whether texts are of whole numbers alone
   std::size_t values_with_reach = 0;  // numbers of an enum or a const whose reach was made one by one
   std::unordered_map<std::uint32_t, std::optional<std::vector<term_id>>> distinct_items;
 

@@ -41,6 +41,16 @@ TEST(truncate_prompt, keeps_the_end_and_makes_room_for_the_answer) {
   EXPECT_EQ(truncate_prompt(prompt, 64, {}, {}).dropped, 16) << "a quarter of the context is the answer's";
 }
 
+TEST(truncate_prompt, leaves_room_for_the_least_that_is_asked_for) {
+  auto prompt = prompt_of(60);
+  EXPECT_EQ(truncate_prompt(prompt, 64, {}, {}, 4).dropped, 0);
+  EXPECT_EQ(truncate_prompt(prompt, 64, {}, {}, 5).dropped, 12) << "a quarter of the context";
+  prompt = prompt_of(60);
+  EXPECT_EQ(truncate_prompt(prompt, 64, {}, {}, 40).dropped, 36);
+  prompt = prompt_of(60);
+  EXPECT_EQ(truncate_prompt(prompt, 64, {}, {}, 64).dropped, 0) << "which there is no room for";
+}
+
 TEST(truncate_prompt, keeps_a_begin_of_text_token) {
   auto prompt = prompt_of(100);
   EXPECT_EQ(truncate_prompt(prompt, 64, 4, 100).dropped, 40);

@@ -58,11 +58,12 @@ TEST(payloads, tell_what_happened_as_json) {
   event.tokens = {1};
   event.prompt_tokens = {7};
   event.logprobs = {{1, -0.5F, 1, {}}};
-  const auto plain = nlohmann::json::parse(delta_payload(event, {false, false, {name}}));
+  const auto plain = nlohmann::json::parse(delta_payload(event, {.style = {name}}));
   EXPECT_EQ(plain, nlohmann::json::parse(R"({"text":"a\"","token_ids":[1]})"));
-  const auto full = nlohmann::json::parse(delta_payload(event, {true, true, {name, true}}));
+  const auto full = nlohmann::json::parse(delta_payload(event, {true, true, true, {name, true}}));
   EXPECT_EQ(full["logprobs"]["content"][0]["token"], "token_id:1");
   EXPECT_EQ(full["prompt_token_ids"], nlohmann::json::parse("[7]"));
+  EXPECT_EQ(full["prompt_logprobs"], nlohmann::json::parse("[null]")) << "of a prompt of one token";
 
   finished end{finish_reason::length, {}, {}, {}, {2, 3, 1}};
   EXPECT_EQ(nlohmann::json::parse(finished_payload(end)),

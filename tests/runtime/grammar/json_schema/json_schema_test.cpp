@@ -107,6 +107,22 @@ TEST(JsonSchema, WholeNumbersCanBePlain) {
     EXPECT_FALSE(plain.accepts("1e16")) << text;
     EXPECT_FALSE(plain.accepts("0.5")) << text;
   }
+  for (const char* text :
+       {R"({"type":"integer","minimum":-2147483648,"maximum":2147483647})",
+        R"({"type":"integer","minimum":0,"maximum":9007199254740991})",
+        R"({"type":"integer","minimum":0,"maximum":18446744073709551615})",
+        R"({"type":"integer","maximum":12345678901234567})",
+        R"({"type":"integer","multipleOf":100,"minimum":100,"maximum":100000})",
+        R"({"multipleOf":50,"type":"number"})", R"({"type":"integer","not":{"multipleOf":3}})",
+        R"({"enum":[1e300,200,97000]})", R"({"not":{"not":{"type":"integer"}}})"}) {
+    const checked_schema plain(text, {.plain_integers = true});
+    EXPECT_TRUE(plain.accepts("200")) << text;
+    for (const char* other : {"200.0", "200.00", "-0", "2e2"})
+      EXPECT_FALSE(plain.accepts(other)) << text << other;
+  }
+  const checked_schema beside_fractions(R"({"enum":[1,2.5]})", {.plain_integers = true});
+  EXPECT_TRUE(beside_fractions.accepts("2.50"));
+  EXPECT_FALSE(beside_fractions.accepts("1.0"));
   const checked_schema fractions(R"({"type":["number","string"],"maximum":9})", {.plain_integers = true});
   for (const char* number : {"7", "7.0", "0.5", "\"x\""}) EXPECT_TRUE(fractions.accepts(number)) << number;
   const checked_schema nested(R"({"const":{"a":[1,2.5]}})", {.plain_integers = true});
