@@ -12,6 +12,7 @@
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
 #include "runtime/engine/truncate_prompt.hpp"
+#include "runtime/least_tokens.hpp"
 #include "runtime/openai/error_body.hpp"
 #include "runtime/utf8.hpp"
 
@@ -69,9 +70,8 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
   encoded_prompt prompt{.tokens = std::move(*tokens), .max_tokens = request.sampling.max_tokens};
   if (!parts_.allow_auto_truncate) return prompt;
   const std::size_t size = prompt.tokens.size();
-  const truncation done =
-      truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens, parts_.vocabulary->bos(),
-                      request.sampling.grammar ? 0 : request.sampling.min_tokens);
+  const truncation done = truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens,
+                                          parts_.vocabulary->bos(), least_tokens(request.sampling));
   if (done.max_tokens) prompt.max_tokens = done.max_tokens;
   prompt.warning = describe(done, size, parts_.max_sequence_len, request.sampling.max_tokens_field);
   return prompt;

@@ -1,16 +1,15 @@
 #include "main/answer_options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <limits>
 #include <random>
+
+#include "config/values.hpp"
 
 namespace troupe::cli {
 
 std::string fault_of_seed(const std::string& text) {
-  std::int64_t seed = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (failure == std::errc() && end == text.data() + text.size() && seed >= 0) return {};
+  if (config::parse_integer(text).value_or(-1) >= 0) return {};
   return "expected a number from 0 to " + std::to_string(std::numeric_limits<std::int64_t>::max()) +
          ", got " + text;
 }

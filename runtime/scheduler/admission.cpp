@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/least_tokens.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
 
 namespace troupe {
@@ -39,10 +40,11 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
   const std::string_view field = request.sampling->max_tokens_field;
   if (!wanted) {
     const std::int64_t left = std::min(context - prompt, pool - prompt + 1);
-    if (!request.sampling->grammar && request.sampling->min_tokens > left)
+    const std::int32_t least = least_tokens(*request.sampling);
+    if (least > left)
       return beyond_context(fmt::format("min_tokens is too large: {}. The prompt has {} tokens, which leaves "
                                         "{} of context and KV cache",
-                                        request.sampling->min_tokens, prompt, left),
+                                        least, prompt, left),
                             "min_tokens");
     return static_cast<std::int32_t>(left);
   }
@@ -106,8 +108,7 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   added->max_tokens = max_tokens;
   added->has_grammar = params.grammar != nullptr;
   added->waits_for_grammar = added->has_grammar;
-  // The end of a grammar is an end at any time: while there was another way, nobody sampled it.
-  added->details->min_tokens = added->has_grammar ? 0 : params.min_tokens;
+  added->details->min_tokens = least_tokens(params);
   added->has_min_tokens = added->details->min_tokens > 0;
   added->ignores_end = params.ignore_eos && !added->has_grammar;
   added->has_stop_tokens = !params.stop_token_ids.empty();

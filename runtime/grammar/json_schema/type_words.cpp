@@ -72,17 +72,17 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
   }
   const regex_id whole_ones = regex.one_of(std::move(whole)), others = regex.one_of(std::move(fractional)),
                  large_ones = regex.one_of(std::move(as_they_are));
+  const auto texts = [&](regex_id zero_texts, regex_id behind_whole, regex_id behind_fraction) {
+    return regex.alternation({zero_texts, large_ones, regex.concat({whole_ones, behind_whole}),
+                              regex.concat({others, behind_fraction})});
+  };
   const auto with_zeros = [&](regex_id zeros) {
-    return regex.alternation(
-        {zero, large_ones,
-         regex.concat({whole_ones, regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
-         regex.concat({others, zeros})});
+    return texts(zero, regex.optional(regex.concat({regex.literal(".0"), zeros})), zeros);
   };
   const regex_id few_zeros = regex.repeat(regex.literal("0"), 0, most_zeros_more);
-  regex_id written = with_zeros(few_zeros);
-  if (work.options.plain_integers)
-    written = regex.alternation({regex.intersection({zero, regex.literal("0")}), large_ones, whole_ones,
-                                 regex.concat({others, few_zeros})});
+  const regex_id plain_zero = zero == regex.nothing() ? zero : regex.literal("0");
+  const regex_id written =
+      work.options.plain_integers ? texts(plain_zero, regex.empty(), few_zeros) : with_zeros(few_zeros);
   const regex_id outside =
       values.empty() ? work.text.scientific : scientific_unlike(regex, work.text.scientific, values);
   return {written, reach_of(work, with_zeros(regex.star(regex.literal("0"))), values),
