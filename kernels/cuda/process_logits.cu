@@ -1,3 +1,4 @@
+#include "kernels/cuda/relaxed_store.cuh"
 #include "kernels/cuda/sampling_kernels.cuh"
 
 namespace troupe::kernels::cuda {
@@ -56,7 +57,7 @@ __device__ float penalized(float logit, std::uint32_t count, const sampling_row&
 // token's count away changes its logit.
 __device__ void penalize(const sampling_row& row, float* logits, std::int32_t vocab, std::uint32_t* counts) {
   for (std::int32_t i = threadIdx.x; i < row.history_length; i += process_threads) {
-    if (inside(row.history[i], vocab)) counts[row.history[i]] = 0;
+    if (inside(row.history[i], vocab)) store_relaxed(&counts[row.history[i]], 0U);
   }
   __syncthreads();
   for (std::int32_t i = threadIdx.x; i < row.history_length; i += process_threads) {
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(process_threads) process_rows(sampling_call ca
       row.num_banned > 0 && (row.mask == nullptr || leaves_a_token(row, {logits, row.mask, vocab}, parts));
   if (bans) {
     for (std::int32_t i = threadIdx.x; i < row.num_banned; i += process_threads) {
-      if (inside(row.banned[i], vocab)) logits[row.banned[i]] = -infinite;
+      if (inside(row.banned[i], vocab)) store_relaxed(&logits[row.banned[i]], -infinite);
     }
     __syncthreads();
   }

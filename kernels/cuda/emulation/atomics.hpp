@@ -17,6 +17,11 @@ __attribute__((no_sanitize("thread"), noinline)) T atomically(T* memory, Operati
   return old;
 }
 
+template <class T>
+__attribute__((no_sanitize("thread"))) void store_atomically(T* memory, T value) {
+  atomically(memory, [value](T) { return value; });
+}
+
 }  // namespace troupe::kernels::cuda::emulation
 
 template <class T>

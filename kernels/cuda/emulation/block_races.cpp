@@ -28,15 +28,13 @@ struct block_progress {
   bool acquired = false;       // has carried one out
 };
 
-constexpr std::size_t bytes_of_a_record = 2;
-
 std::uint32_t launch_number = 0;
 std::uint32_t current_block = 0;
 std::vector<block_progress> progress;
 
 place_record* place_records() {
   static auto* const memory = static_cast<place_record*>(
-      reserve_addresses(device_range_bytes / bytes_of_a_record * sizeof(place_record)));
+      reserve_addresses(device_range_bytes / recorded_together * sizeof(place_record)));
   return memory;
 }
 
@@ -82,8 +80,8 @@ void fence() {
 void check_between_blocks(std::size_t place, std::size_t bytes, access kind) {
   if (progress.size() < 2 && kind == access::read) return;
   block_progress& mine = progress[current_block];
-  place_record* const last = place_records() + (place + bytes - 1) / bytes_of_a_record;
-  for (place_record* record = place_records() + place / bytes_of_a_record; record <= last; record++) {
+  place_record* const last = place_records() + (place + bytes - 1) / recorded_together;
+  for (place_record* record = place_records() + place / recorded_together; record <= last; record++) {
     check_record(*record, kind);
     const block_access& read = record->read;
     const bool read_by_others = of_this_launch(read) && (read.others || read.block != current_block);
@@ -101,8 +99,8 @@ void check_between_blocks(std::size_t place, std::size_t bytes, access kind) {
 
 std::uint32_t last_writer(std::size_t place, std::size_t bytes) {
   std::uint32_t writer = 0;
-  const place_record* const last = place_records() + (place + bytes - 1) / bytes_of_a_record;
-  for (const place_record* record = place_records() + place / bytes_of_a_record; record <= last; record++)
+  const place_record* const last = place_records() + (place + bytes - 1) / recorded_together;
+  for (const place_record* record = place_records() + place / recorded_together; record <= last; record++)
     writer = std::max(writer, record->write.launch);
   return writer;
 }

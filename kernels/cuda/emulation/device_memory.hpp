@@ -10,6 +10,9 @@ inline constexpr unsigned char poison = 0xFF;  // NaN as bf16, fp16 and fp32; -1
 // What cudaMalloc gives lies in one range of addresses of this size; memory that was freed comes back late.
 inline constexpr std::size_t device_range_bytes = std::size_t{4} << 30;
 
+// So many neighbouring bytes of it have one record of who accessed them.
+inline constexpr std::size_t recorded_together = 2;
+
 // Addresses of zeroed memory, which takes room where it is touched.
 void* reserve_addresses(std::size_t bytes);
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cuda/emulation/shared_memory.hpp"
+#include "kernels/cuda/emulation/access.hpp"
 
 namespace troupe::kernels::cuda {
 

@@ -13,6 +13,7 @@
 #include "kernels/cuda/emulation/memory_check.hpp"
 #include "kernels/cuda/emulation/running_block.hpp"
 #include "kernels/cuda/emulation/shared_memory.hpp"
+#include "kernels/cuda/emulation/thread_races.hpp"
 
 extern "C" {
 extern char __executable_start;
@@ -41,8 +42,7 @@ void check_other_access(std::uintptr_t address, std::size_t bytes, access kind) 
     stop_kernel("illegal address: another thread's local memory");
   }
   if (is_pinned(address, bytes) || (kind == access::read && is_readable_by_all(address))) return;
-  stop_kernel("illegal address: {} {} bytes of the host's memory at {:#x}",
-              kind == access::read ? "read of" : "write to", bytes, address);
+  stop_kernel("illegal address: {} {} bytes of the host's memory at {:#x}", name(kind), bytes, address);
 }
 
 }  // namespace
@@ -59,11 +59,11 @@ void check_access(const void* memory, std::size_t bytes, access kind, std::size_
   }
   if (shared) return check_shared_access(address, bytes, kind);
   if (!is_allocated(address, bytes)) {
-    stop_kernel("out of bounds: {} {} bytes of device memory beside its allocations",
-                kind == access::read ? "read of" : "write to", bytes);
+    stop_kernel("out of bounds: {} {} bytes of device memory beside its allocations", name(kind), bytes);
   }
   const std::size_t place = place_in_device_range(address);
   if (running.call->early) check_early_access(kind, last_writer(place, bytes));
+  check_between_threads(place, bytes, kind);
   check_between_blocks(place, bytes, kind);
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstddef>
 
-#include "kernels/cuda/emulation/shared_memory.hpp"
+#include "kernels/cuda/emulation/access.hpp"
 
 namespace troupe::kernels::cuda::emulation {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/emulation/running_block.hpp"
+#include "kernels/cuda/emulation/thread_accesses.hpp"
 
 namespace troupe::kernels::cuda::emulation {
 namespace {
@@ -16,23 +17,11 @@ namespace {
 constexpr std::size_t array_gap = shared_memory_bytes;
 constexpr std::size_t most_arrays = 16;
 constexpr std::size_t area_bytes = shared_memory_bytes + (most_arrays + 1) * array_gap;
-constexpr std::uint16_t nobody = 0xFFFF;
 
-// The last access of one kind, and whether it stands for those of others too.
-struct byte_access {
-  std::uint32_t epoch = 0;
-  std::uint32_t warp_epoch = 0;
-  std::uint16_t thread = nobody;
-  bool many_lanes = false;  // of the thread's warp, since its last __syncwarp
-  bool many_warps = false;  // since the last barrier
-};
-
-// What is known of one byte. Records of an earlier block or barrier count for nothing: epochs only grow.
+// What is known of one byte.
 struct byte_record {
   std::uint32_t written_block = 0;  // first epoch of the block that last wrote it
-  byte_access write;                // of several threads where they wrote atomically
-  byte_access read;
-  bool written_atomically = false;
+  thread_accesses accesses;
 };
 
 struct shared_array {
@@ -65,64 +54,10 @@ std::size_t add_array(const void* key, std::size_t bytes) {
   return offset;
 }
 
-std::uint32_t warp_epoch_now() { return running.warps[running.current / warp_size].epoch; }
-
-// Whether what is recorded of this block is ordered before an access of the running thread.
-bool ordered(const byte_access& earlier) {
-  if (earlier.epoch != running.block_epoch || earlier.thread == nobody) return true;
-  if (earlier.many_warps || earlier.thread / warp_size != running.current / warp_size) return false;
-  if (earlier.warp_epoch != warp_epoch_now()) return true;
-  return earlier.thread == running.current && !earlier.many_lanes;
-}
-
-// An access of the running thread, after which nobody else's counts.
-byte_access access_now() {
-  return {.epoch = running.block_epoch,
-          .warp_epoch = warp_epoch_now(),
-          .thread = static_cast<std::uint16_t>(running.current)};
-}
-
-// An access beside those that are recorded.
-void join(byte_access& record) {
-  byte_access now = access_now();
-  if (record.epoch == now.epoch && record.thread != nobody) {
-    const bool same_warp = record.thread / warp_size == now.thread / warp_size;
-    const bool same_time = same_warp && record.warp_epoch == now.warp_epoch;
-    now.many_warps = record.many_warps || !same_warp;
-    now.many_lanes = same_time && (record.many_lanes || record.thread != now.thread);
-  }
-  record = now;
-}
-
-const char* name(access kind) {
-  if (kind == access::atomic) return "atomic operation on";
-  return kind == access::read ? "read of" : "write to";
-}
-
-[[noreturn]] void stop_race(access kind, std::size_t offset, const char* other, unsigned thread) {
+[[noreturn]] void stop_race(access kind, std::size_t offset, const thread_accesses::race& race) {
   const shared_array& array = arrays[owner[offset] - 1U];
   stop_kernel("race: {} byte {} of a shared array of {} bytes, which thread {} {} since the last barrier",
-              name(kind), offset - array.offset, array.bytes, thread, other);
-}
-
-void check_against_writers(const byte_record& record, access kind, std::size_t offset) {
-  if (record.written_block != running.first_epoch) return;
-  if (kind == access::atomic && record.written_atomically) return;
-  if (!ordered(record.write)) stop_race(kind, offset, "wrote", record.write.thread);
-}
-
-void check_against_readers(const byte_record& record, access kind, std::size_t offset) {
-  if (!ordered(record.read)) stop_race(kind, offset, "read", record.read.thread);
-}
-
-void note_write(byte_record& record, access kind) {
-  record.written_block = running.first_epoch;
-  record.written_atomically = kind == access::atomic;
-  if (kind == access::atomic) {
-    join(record.write);
-  } else {
-    record.write = access_now();
-  }
+              name(kind), offset - array.offset, array.bytes, race.thread, race.did);
 }
 
 }  // namespace
@@ -175,13 +110,9 @@ void check_shared_access(std::uintptr_t address, std::size_t bytes, access kind)
       stop_kernel("uninitialised: {} byte {} of a shared array of {} bytes, which nobody wrote", name(kind),
                   offset - array.offset, array.bytes);
     }
-    check_against_writers(record, kind, offset);
-    if (kind == access::read) {
-      join(record.read);
-    } else {
-      check_against_readers(record, kind, offset);
-      note_write(record, kind);
-    }
+    if (const auto race = record.accesses.race_of(kind)) stop_race(kind, offset, *race);
+    record.accesses.note(kind);
+    if (kind != access::read) record.written_block = running.first_epoch;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/emulation/access.hpp"
+
 namespace troupe::kernels::cuda::emulation {
 
 inline constexpr std::size_t shared_memory_bytes = std::size_t{227}
@@ -15,8 +17,6 @@ void begin_block_shared_memory();
 
 void* dynamic_shared_memory();
 void* shared_memory(const void* key, std::size_t bytes);
-
-enum class access : std::uint8_t { read, write, atomic };
 
 // Whether `address` lies in shared memory, arrays or not.
 bool is_shared_memory(std::uintptr_t address);

@@ -10,8 +10,6 @@ namespace {
 using test::outcome;
 using memory_check = test::cuda_kernels;
 
-#define EXPECT_REPORT(words) EXPECT_NE(outcome().find(words), std::string::npos)
-
 __global__ void write_static_shared(int place) {
   TROUPE_SHARED(float, row, [40]);
   if (threadIdx.x == 0) row[place] = 1;
@@ -60,95 +58,6 @@ TEST_F(memory_check, finds_reads_of_shared_memory_that_nobody_wrote) {
   // What an earlier block wrote is nothing to a later one.
   TROUPE_LAUNCH(sum_shared, 3, 32, 0, nullptr, in.data(), out.data(), 31);
   EXPECT_REPORT("uninitialised: read of byte 124 of a shared array of 128 bytes");
-}
-
-enum class order { nothing, half_a_warp, warp, block };
-
-__device__ void wait(order how) {
-  if (how == order::half_a_warp) __syncwarp(threadIdx.x < 16 ? 0xFFFFU : 0xFFFF0000U);
-  if (how == order::warp) __syncwarp();
-  if (how == order::block) __syncthreads();
-}
-
-// Every thread writes its place and reads another's.
-__global__ void pass_on(int* out, int distance, order how) {
-  TROUPE_SHARED(int, places, [64]);
-  places[threadIdx.x] = 0;
-  __syncthreads();
-  places[threadIdx.x] = 1;
-  wait(how);
-  out[threadIdx.x] = places[(threadIdx.x + static_cast<unsigned>(distance)) % blockDim.x];
-}
-
-TEST_F(memory_check, finds_races_between_the_barriers) {
-  const test::device_array<int> out(64);
-  TROUPE_LAUNCH(pass_on, 1, 64, 0, nullptr, out.data(), 0, order::nothing);
-  EXPECT_EQ(outcome(), "");
-  TROUPE_LAUNCH(pass_on, 1, 64, 0, nullptr, out.data(), 1, order::block);
-  EXPECT_EQ(outcome(), "");
-  TROUPE_LAUNCH(pass_on, 1, 64, 0, nullptr, out.data(), 63, order::nothing);
-  EXPECT_REPORT("race: ");
-  // __syncwarp orders the lanes of a warp and nobody else.
-  TROUPE_LAUNCH(pass_on, 1, 32, 0, nullptr, out.data(), 31, order::warp);
-  EXPECT_EQ(outcome(), "");
-  TROUPE_LAUNCH(pass_on, 1, 64, 0, nullptr, out.data(), 63, order::warp);
-  EXPECT_REPORT("race: ");
-  TROUPE_LAUNCH(pass_on, 1, 32, 0, nullptr, out.data(), 31, order::half_a_warp);
-  EXPECT_REPORT("race: ");
-}
-
-// One thread writes what others have read.
-__global__ void overwrite(unsigned writer, order how) {
-  TROUPE_SHARED(int, value);
-  TROUPE_SHARED(int, seen, [64]);
-  if (threadIdx.x == writer) value = 1;
-  __syncthreads();
-  seen[threadIdx.x] = value;
-  wait(how);
-  if (threadIdx.x == writer) value = 2;
-}
-
-TEST_F(memory_check, finds_writes_over_what_others_read) {
-  TROUPE_LAUNCH(overwrite, 1, 64, 0, nullptr, 63U, order::block);
-  EXPECT_EQ(outcome(), "");
-  TROUPE_LAUNCH(overwrite, 1, 1, 0, nullptr, 0U, order::nothing);
-  EXPECT_EQ(outcome(), "");
-  TROUPE_LAUNCH(overwrite, 1, 32, 0, nullptr, 31U, order::warp);
-  EXPECT_EQ(outcome(), "");
-  TROUPE_LAUNCH(overwrite, 1, 32, 0, nullptr, 31U, order::nothing);
-  EXPECT_REPORT("race: ");
-  TROUPE_LAUNCH(overwrite, 1, 64, 0, nullptr, 63U, order::warp);
-  EXPECT_REPORT("race: ");
-}
-
-__global__ void write_the_same_place() {
-  TROUPE_SHARED(int, value);
-  value = 1;
-}
-
-TEST_F(memory_check, finds_two_writers_of_one_place) {
-  TROUPE_LAUNCH(write_the_same_place, 8, 1, 0, nullptr);
-  EXPECT_EQ(outcome(), "");
-  TROUPE_LAUNCH(write_the_same_place, 1, 2, 0, nullptr);
-  EXPECT_REPORT("race: write to byte 0 of a shared array of 4 bytes, which thread 0 wrote");
-}
-
-__global__ void count_atomically(int* out, bool peek) {
-  TROUPE_SHARED(int, count);
-  if (threadIdx.x == 0) count = 0;
-  __syncthreads();
-  atomicAdd(&count, 1);
-  if (!peek) __syncthreads();
-  if (threadIdx.x == 5) *out = count;
-}
-
-TEST_F(memory_check, lets_atomic_operations_meet_and_nothing_else_with_them) {
-  const test::device_array<int> out(1);
-  TROUPE_LAUNCH(count_atomically, 1, 96, 0, nullptr, out.data(), false);
-  EXPECT_EQ(outcome(), "");
-  EXPECT_EQ(out.read()[0], 96);
-  TROUPE_LAUNCH(count_atomically, 1, 96, 0, nullptr, out.data(), true);
-  EXPECT_REPORT("race: ");
 }
 
 __global__ void write_global(float* memory, int place) { memory[place] = 1; }
@@ -213,52 +122,6 @@ TEST_F(memory_check, finds_reads_of_another_threads_local_memory) {
   EXPECT_EQ(outcome(), "");
   TROUPE_LAUNCH(read_a_neighbours_local_memory, 1, 2, 0, nullptr, out.data());
   EXPECT_REPORT("illegal address: another thread's local memory");
-}
-
-__global__ void write_and_read_back(int* memory, int mine, int others) {
-  const int block = static_cast<int>(blockIdx.x);
-  memory[block * mine] = block;
-  if (memory[block * mine ^ others] == 100) memory[block * mine] = 0;
-}
-
-TEST_F(memory_check, finds_blocks_that_race_for_device_memory) {
-  const test::device_array<int> memory(std::vector<int>(4, 0));
-  TROUPE_LAUNCH(write_and_read_back, 4, 1, 0, nullptr, memory.data(), 1, 0);
-  EXPECT_EQ(outcome(), "");
-  TROUPE_LAUNCH(write_and_read_back, 1, 1, 0, nullptr, memory.data(), 0, 1);
-  EXPECT_EQ(outcome(), "") << "what an earlier launch wrote is there";
-  TROUPE_LAUNCH(write_and_read_back, 4, 1, 0, nullptr, memory.data(), 1, 1);
-  EXPECT_REPORT("race between blocks: ");
-  TROUPE_LAUNCH(write_and_read_back, 2, 1, 0, nullptr, memory.data(), 0, 0);
-  EXPECT_REPORT("race between blocks: write to device memory that block");
-}
-
-enum class hand_over { whole, without_fence, without_atomic };
-
-// Every block leaves a value; each reads what is there of the first's, as the last to arrive would.
-__global__ void hand_values_over(int* values, int* arrived, int* out, hand_over how) {
-  values[blockIdx.x] = 1;
-  if (how != hand_over::without_fence) __threadfence();
-  bool last = true;
-  if (how != hand_over::without_atomic) last = atomicAdd(arrived, 1) == static_cast<int>(gridDim.x) - 1;
-  if (!last) return;
-  if (how != hand_over::without_atomic) *arrived = 0;
-  int sum = 0;
-  for (unsigned i = 0; i < gridDim.x; i++) sum += values[i];
-  out[blockIdx.x] = sum;
-}
-
-TEST_F(memory_check, lets_the_last_block_read_what_was_handed_over_by_fence_and_atomic) {
-  const test::device_array<int> values(4);
-  const test::device_array<int> out(4);
-  const test::device_array<int> arrived(std::vector<int>{0});
-  TROUPE_LAUNCH(hand_values_over, 4, 1, 0, nullptr, values.data(), arrived.data(), out.data(),
-                hand_over::whole);
-  EXPECT_EQ(outcome(), "");
-  for (const hand_over how : {hand_over::without_fence, hand_over::without_atomic}) {
-    TROUPE_LAUNCH(hand_values_over, 4, 1, 0, nullptr, values.data(), arrived.data(), out.data(), how);
-    EXPECT_REPORT("race between blocks: ");
-  }
 }
 
 }  // namespace

@@ -21,3 +21,6 @@ inline std::string outcome() {
 }
 
 }  // namespace troupe::test
+
+// Of the kernel that was launched last.
+#define EXPECT_REPORT(words) EXPECT_NE(::troupe::test::outcome().find(words), std::string::npos)

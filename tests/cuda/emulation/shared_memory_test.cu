@@ -10,8 +10,6 @@ namespace {
 using test::outcome;
 using shared_memory_check = test::cuda_kernels;
 
-#define EXPECT_REPORT(words) EXPECT_NE(outcome().find(words), std::string::npos)
-
 // Two arrays, in which a device may put them one behind the other.
 __global__ void write_one_of_two(int place, float* out) {
   TROUPE_SHARED(float, first, [64]);
