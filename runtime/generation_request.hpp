@@ -16,6 +16,7 @@ struct chat_prompt {
   bool add_generation_prompt = true;
   bool add_special_tokens =
       false;  // true: the tokenizer's own begin-of-text too, beside what the template wrote
+  nlohmann::ordered_json tools = nullptr;  // an array of {"type": "function", "function": ...}; null: none
 };
 struct text_prompt {
   std::string text = {};

@@ -105,6 +105,7 @@ answer_plan http_connection::plan_answer(openai::answer_options options, bool wi
       {}, options, with_logprobs, [&port = shared_->port](token_id id) { return port.token_text(id); }};
   plan.identity.id = std::move(name);
   plan.identity.model = std::move(model);
+  if (options.tool_calls) plan.identity.call_id = shared_->random();
   plan.identity.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   return plan;
 }

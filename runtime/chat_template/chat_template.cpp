@@ -21,6 +21,7 @@ constexpr std::string_view chatml_source =
 struct chat_template::program {
   jinja::block statements;
   template_limits limits;
+  bool writes_tool_calls = false;
 };
 
 result<chat_template> chat_template::compile(std::string_view source, template_limits limits) {
@@ -28,14 +29,18 @@ result<chat_template> chat_template::compile(std::string_view source, template_l
     return fail(error_code::unsupported, fmt::format("the chat template has {} bytes; the most is {}",
                                                      source.size(), limits.max_source));
   }
+  const auto says = [&](std::string_view words) { return source.find(words) != std::string_view::npos; };
   auto statements = jinja::parse_template(source, limits.max_depth);
   if (!statements) return tl::unexpected(statements.error());
   chat_template compiled;
-  compiled.program_ = std::make_shared<const program>(program{std::move(*statements), limits});
+  compiled.program_ = std::make_shared<const program>(
+      program{std::move(*statements), limits, says("tools") && says("<tool_call>") && says("\"arguments")});
   return compiled;
 }
 
 chat_template chat_template::chatml() { return *compile(chatml_source); }
+
+bool chat_template::writes_tool_calls() const { return program_->writes_tool_calls; }
 
 result<std::string> chat_template::render(const nlohmann::ordered_json& context) const {
   const auto globals = jinja::from_json(context);

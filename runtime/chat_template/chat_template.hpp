@@ -30,6 +30,9 @@ class chat_template {
   // tools, ... Errors: invalid_argument (raise_exception, a type error), resource limits by name.
   result<std::string> render(const nlohmann::ordered_json& context) const;
 
+  // Whether it offers `tools` and has their calls written in the form of runtime/grammar/tool_calls.hpp.
+  bool writes_tool_calls() const;
+
  private:
   struct program;
   std::shared_ptr<const program> program_;

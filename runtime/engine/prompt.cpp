@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/engine/tool_prompt.hpp"
 #include "runtime/openai/messages.hpp"
 
 namespace troupe {
@@ -27,13 +28,15 @@ struct prompt_builder {
       if (message["content"].is_null())
         message["content"] = "";  // as vLLM: templates join contents as strings
     }
+    const bool knows_tools = chat.writes_tool_calls();
+    if (!knows_tools) write_out_tools(*messages, prompt.tools);
     // The variables that Hugging Face's apply_chat_template sets; what a request does not have is none there.
     nlohmann::ordered_json context;
     context["messages"] = std::move(*messages);
     context["add_generation_prompt"] = prompt.add_generation_prompt;
     context["bos_token"] = text_of(vocabulary, vocabulary.bos());
     context["eos_token"] = text_of(vocabulary, vocabulary.eos());
-    context["tools"] = nullptr;
+    context["tools"] = knows_tools ? prompt.tools : nullptr;
     context["documents"] = nullptr;
     const auto text = chat.render(context);
     if (!text) return fail(text.error().code, text.error().message, "messages");

@@ -7,6 +7,7 @@
 #include "runtime/grammar/json_schema/json_schema.hpp"
 #include "runtime/grammar/regex_grammar.hpp"
 #include "runtime/grammar/structural_tag_json.hpp"
+#include "runtime/grammar/tool_calls.hpp"
 
 namespace troupe::grammar {
 
@@ -22,7 +23,8 @@ json_schema::schema_options json_options_of(const grammar_spec& spec) {
 
 // Whose places are JSON pointers, "" among them.
 bool is_json(grammar_kind kind) {
-  return kind == grammar_kind::json_schema || kind == grammar_kind::structural_tag;
+  return kind == grammar_kind::json_schema || kind == grammar_kind::structural_tag ||
+         kind == grammar_kind::tool_calls;
 }
 
 }  // namespace
@@ -59,6 +61,8 @@ result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_li
       return ebnf_grammar(spec.text, limits);
     case grammar_kind::structural_tag:
       return structural_tag_grammar(spec.text, json, limits);
+    case grammar_kind::tool_calls:
+      return tool_call_grammar(spec.text, json, limits);
   }
   return fail(error_code::invalid_argument, "grammar: an unknown kind");
 }

@@ -16,6 +16,8 @@ const char* to_string(grammar_kind kind) {
       return "grammar";
     case grammar_kind::structural_tag:
       return "structural_tag";
+    case grammar_kind::tool_calls:
+      return "tool_calls";
   }
   return "";
 }

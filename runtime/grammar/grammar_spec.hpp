@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-// vLLM's names.
+// vLLM's names, and tool_calls.
 enum class grammar_kind {
   json_schema,     // text: a JSON Schema
   json_object,     // any JSON object
@@ -15,6 +15,7 @@ enum class grammar_kind {
   choice,          // one of `choices`
   grammar,         // text: GBNF, or Lark where the first rule has no "::="
   structural_tag,  // text: JSON, as docs/grammar.md says
+  tool_calls,      // text: JSON, as runtime/grammar/tool_calls.hpp says
 };
 
 // "json_schema", "json_object", ...

@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/json_schema/json_schema.hpp"
+#include "runtime/grammar/embedded_schema.hpp"
 #include "runtime/grammar/regex_syntax.hpp"
 #include "runtime/grammar/structural_tag.hpp"
-#include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
 
 namespace troupe::grammar {
@@ -83,7 +82,7 @@ class reader {
           return tl::unexpected(done.error());
         const auto schema = from.find("schema");
         if (schema == from.end()) return wrong(where, "no schema");
-        return schema_symbol(*schema, where + "/schema");
+        return schema_symbol(builder_, *schema, where + "/schema", options_, limits_);
       });
     });
   }
@@ -167,7 +166,7 @@ class reader {
         return tl::unexpected(done.error());
       const auto schema = content.find("json_schema");
       if (schema == content.end()) return wrong(at, "no json_schema");
-      return schema_symbol(*schema, at + "/json_schema");
+      return schema_symbol(builder_, *schema, at + "/json_schema", options_, limits_);
     }
     const char* name = type == "regex" ? "pattern" : type == "const_string" ? "value" : nullptr;
     if (name == nullptr)
@@ -181,18 +180,6 @@ class reader {
     const auto expression = parse_regex(builder_.regex(), text->get<std::string>(), {}, limits_);
     if (!expression) return tl::unexpected(expression.error());
     return builder_.lexeme(*expression, true);
-  }
-
-  result<symbol_id> schema_symbol(const json& schema, const std::string& at) {
-    auto symbol = json_schema::json_schema_symbol(builder_, openai::dump_exactly(schema), options_, limits_);
-    if (symbol) return symbol;
-    auto& [code, message, param, retry] = symbol.error();
-    const bool names_a_limit = !param.empty() && !param.starts_with('/');
-    // The message says where in the schema, which is somewhere in the tags.
-    constexpr std::string_view before_place = "JSON Schema, at \"";
-    if (message.starts_with(before_place)) message.insert(before_place.size(), at);
-    param = names_a_limit ? at : at + param;
-    return symbol;
   }
 
   json_schema::schema_options options_;

@@ -1,5 +1,7 @@
 #include "runtime/openai/answer_parts.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe::openai {
 
 void write_identity(json_writer& out, const answer_identity& identity, std::string_view object) {
@@ -23,13 +25,14 @@ void write_usage(json_writer& out, const usage& tokens) {
   out.end_object().end_object();
 }
 
-void write_finish(json_writer& out, const finished* end) {
+void write_finish(json_writer& out, const finished* end, bool calls) {
   out.key("finish_reason");
   if (end == nullptr) {
     out.null().key("stop_reason").null();
     return;
   }
-  out.string(to_string(end->reason)).key("stop_reason");
+  const bool stopped_for_calls = calls && end->reason == finish_reason::stop;
+  out.string(stopped_for_calls ? "tool_calls" : to_string(end->reason)).key("stop_reason");
   if (end->stop_string) {
     out.string(*end->stop_string);
   } else if (end->stop_token) {
@@ -37,6 +40,11 @@ void write_finish(json_writer& out, const finished* end) {
   } else {
     out.null();
   }
+}
+
+void write_call_id(json_writer& out, const answer_identity& identity, std::size_t choice, std::size_t call) {
+  out.key("id").string(fmt::format("call_{:016x}{:02x}{:04x}", identity.call_id, choice, call));
+  out.key("type").string("function");
 }
 
 void write_warnings(json_writer& out, std::span<const std::string> warnings) {

@@ -16,7 +16,8 @@ namespace troupe::openai {
 struct answer_identity {
   std::string id;  // "chatcmpl-..." or "cmpl-..."
   std::string model;
-  std::int64_t created = 0;  // unix seconds
+  std::int64_t created = 0;   // unix seconds
+  std::uint64_t call_id = 0;  // by chance: what the ids of its tool calls are made of
 };
 
 // "id", "object", "created", "model".
@@ -27,8 +28,11 @@ void add_choice(usage& all, const usage& choice);
 // {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details": {"cached_tokens"}}
 void write_usage(json_writer& out, const usage& tokens);
 // "finish_reason" and vLLM's "stop_reason": the stop string or token id that matched, else null.
-// nullptr writes both as null.
-void write_finish(json_writer& out, const finished* end);
+// nullptr writes both as null. Where the model has called tools (`calls`) and stopped, the reason is
+// "tool_calls".
+void write_finish(json_writer& out, const finished* end, bool calls = false);
+// The "id" and "type" of a call: other ones in each choice of each answer.
+void write_call_id(json_writer& out, const answer_identity& identity, std::size_t choice, std::size_t call);
 // "warnings": [...]; nothing where there is none.
 void write_warnings(json_writer& out, std::span<const std::string> warnings);
 void write_ids(json_writer& out, std::span<const token_id> ids);

@@ -8,7 +8,8 @@ namespace troupe::openai {
 
 chunk_stream::chunk_stream(answer_identity identity, answer_options options, bool with_logprobs,
                            const token_namer& name)
-    : options_(options),
+    : identity_(std::move(identity)),
+      options_(options),
       with_logprobs_(with_logprobs),
       style_{name, options.return_tokens_as_token_ids},
       head_("data: {"),
@@ -16,7 +17,7 @@ chunk_stream::chunk_stream(answer_identity identity, answer_options options, boo
       open_(choices_.size()) {
   const bool chat = options.kind == answer_kind::chat;
   json_writer out(head_);
-  write_identity(out, identity, chat ? "chat.completion.chunk" : "text_completion");
+  write_identity(out, identity_, chat ? "chat.completion.chunk" : "text_completion");
 }
 
 void chunk_stream::append(std::size_t index, const stream_event& event, std::string& out) {
@@ -30,12 +31,11 @@ void chunk_stream::append(std::size_t index, const stream_event& event, std::str
     stream_event opening;
     opening.prompt_tokens = event.prompt_tokens;
     opening.warnings = event.warnings;
-    append_chunk(index, opening, nullptr, out);
+    append_chunk(index, {}, opening, nullptr, out);
   }
   from.so_far.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
   if (event.end) from.so_far = event.end->tokens;
-  if (shows(event) || (event.end && !failed))
-    append_chunk(index, event, event.end && !failed ? &*event.end : nullptr, out);
+  append_event(index, event, event.end && !failed ? &*event.end : nullptr, out);
   if (!event.end) return;
   ended_ = --open_ == 0 || failed;
   if (!ended_) return;
@@ -47,13 +47,34 @@ void chunk_stream::append(std::size_t index, const stream_event& event, std::str
   out += "data: [DONE]\n\n";
 }
 
-bool chunk_stream::shows(const stream_event& event) const {
-  const bool tokens_shown = options_.return_token_ids || with_logprobs_ || options_.continuous_usage;
-  return !event.text.empty() || (tokens_shown && !event.tokens.empty());
+bool chunk_stream::shows_tokens(const stream_event& event) const {
+  const bool wanted = options_.return_token_ids || with_logprobs_ || options_.continuous_usage;
+  return wanted && !event.tokens.empty();
 }
 
-void chunk_stream::append_chunk(std::size_t index, const stream_event& event, const finished* end,
+void chunk_stream::append_event(std::size_t index, const stream_event& event, const finished* end,
                                 std::string& out) {
+  answer_part part;
+  std::vector<piece> pieces;
+  if (options_.tool_calls) {
+    tool_call_reader& calls = choices_[index].calls;
+    part = calls.add(event.text);
+    if (end != nullptr) calls.end(part);
+    if (!part.content.empty()) pieces.push_back({.text = part.content});
+    // One call to a chunk: there are clients that look at the first of several alone.
+    for (const tool_call_part& call : part.calls) pieces.push_back({.call = &call});
+  } else if (!event.text.empty()) {
+    pieces.push_back({.text = event.text});
+  }
+  if (pieces.empty() && (shows_tokens(event) || end != nullptr)) pieces.emplace_back();
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const bool is_last = i + 1 == pieces.size();
+    append_chunk(index, pieces[i], is_last ? event : stream_event{}, is_last ? end : nullptr, out);
+  }
+}
+
+void chunk_stream::append_chunk(std::size_t index, const piece& brings, const stream_event& event,
+                                const finished* end, std::string& out) {
   choice& of = choices_[index];
   const bool first = !std::exchange(of.started, true);
   out += head_;
@@ -61,14 +82,12 @@ void chunk_stream::append_chunk(std::size_t index, const stream_event& event, co
   out += ",\"choices\":";
   chunk.begin_array().begin_object().key("index").integer(static_cast<std::int64_t>(index));
   if (options_.kind == answer_kind::chat) {
-    chunk.key("delta").begin_object();
-    if (first) chunk.key("role").string("assistant");
-    chunk.key("content").string(event.text).end_object();
+    write_delta(chunk, index, brings, first);
   } else {
-    chunk.key("text").string(event.text);
+    chunk.key("text").string(brings.text);
   }
   write_logprobs(chunk, of, event);
-  write_finish(chunk, end);
+  write_finish(chunk, end, of.calls.complete_calls() > 0);
   if (options_.return_token_ids) {
     if (first && options_.kind == answer_kind::completion) {
       chunk.key("prompt_token_ids");
@@ -91,6 +110,25 @@ void chunk_stream::append_chunk(std::size_t index, const stream_event& event, co
   }
   chunk.end_object();
   out += "\n\n";
+}
+
+void chunk_stream::write_delta(json_writer& out, std::size_t index, const piece& brings, bool first) const {
+  out.key("delta").begin_object();
+  if (first) out.key("role").string("assistant");
+  if (brings.call == nullptr) {
+    out.key("content").string(brings.text).end_object();
+    return;
+  }
+  const tool_call_part& call = *brings.call;
+  out.key("tool_calls")
+      .begin_array()
+      .begin_object()
+      .key("index")
+      .integer(static_cast<std::int64_t>(call.index));
+  if (!call.name.empty()) write_call_id(out, identity_, index, call.index);
+  out.key("function").begin_object();
+  if (!call.name.empty()) out.key("name").string(call.name);
+  out.key("arguments").string(call.arguments).end_object().end_object().end_array().end_object();
 }
 
 void chunk_stream::write_logprobs(json_writer& out, choice& of, const stream_event& event) {

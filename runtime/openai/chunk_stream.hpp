@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/openai/answer_parts.hpp"
+#include "runtime/openai/tool_call_reader.hpp"
 
 namespace troupe::openai {
 
@@ -23,15 +25,25 @@ class chunk_stream {
 
  private:
   struct choice {
+    tool_call_reader calls = {};  // used where tools are offered
     bool started = false;
     std::int64_t text_offset = 0;
     usage so_far = {};
   };
-  void append_chunk(std::size_t index, const stream_event& event, const finished* end, std::string& out);
+  void append_event(std::size_t index, const stream_event& event, const finished* end, std::string& out);
+  // What a chunk brings: text, or a part of a call.
+  struct piece {
+    std::string_view text = {};
+    const tool_call_part* call = nullptr;
+  };
+  void append_chunk(std::size_t index, const piece& brings, const stream_event& event, const finished* end,
+                    std::string& out);
+  void write_delta(json_writer& out, std::size_t index, const piece& brings, bool first) const;
   void append_usage(std::string& out);
   void write_logprobs(json_writer& out, choice& of, const stream_event& event);
-  bool shows(const stream_event& event) const;
+  bool shows_tokens(const stream_event& event) const;
 
+  answer_identity identity_;
   answer_options options_;
   bool with_logprobs_;
   token_style style_;

@@ -7,6 +7,10 @@
 
 namespace troupe::openai {
 
+bool says_nothing(const json& value) {
+  return (value.is_structured() && value.empty()) || value == "" || value == false;
+}
+
 std::optional<std::int64_t> as_integer(const json& value) {
   if (value.is_number_unsigned()) {
     const auto number = value.get<std::uint64_t>();

@@ -38,6 +38,9 @@ class field_reader {
   std::optional<error> error_;
 };
 
+// What is empty, or false: a member of such a value asks for nothing.
+bool says_nothing(const json& value);
+
 // The value of a JSON integer, where it is one and fits.
 std::optional<std::int64_t> as_integer(const json& value);
 

@@ -11,26 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/json_schema/unknown_words.hpp"
 #include "runtime/grammar/structural_tag_json.hpp"
 #include "runtime/openai/exact_number.hpp"
+#include "runtime/openai/schema_warnings.hpp"
 
 namespace troupe::openai {
 namespace {
 
 constexpr std::size_t max_source_bytes = 64U << 20U;  // a body's; what a grammar may cost is limited later
 
-constexpr std::size_t most_warnings = 8;
 constexpr std::size_t longest_told_name = 64;
-
-// Of what JSON Schema passes over.
-std::vector<std::string> warnings_about(const std::vector<json_schema::unknown_word>& words) {
-  constexpr std::size_t longest_pointer = 256;
-  std::vector<std::string> warnings;
-  for (const json_schema::unknown_word& word : words)
-    if (word.pointer.size() <= longest_pointer) warnings.push_back(json_schema::describe(word));
-  return warnings;
-}
 
 // Collects the one thing that a body asks for.
 class grammar_reader {
@@ -113,7 +103,7 @@ class grammar_reader {
   void take_tags(const std::string& path, const json& tags) {
     take(path, {.kind = grammar_kind::structural_tag,
                 .text = dump_exactly(tags),
-                .warnings = warnings_about(grammar::unknown_words_in_tags(tags, most_warnings))});
+                .warnings = warnings_about(grammar::unknown_words_in_tags(tags, most_schema_warnings))});
   }
 
   void read_json_schema(const json& format) {
@@ -136,13 +126,14 @@ class grammar_reader {
       if (value.is_string()) {
         const bool is_known = read_text(path, grammar_kind::json_schema, value);
         if (spec_ && fields_.ok())
-          spec_->warnings = warnings_about(json_schema::unknown_words_in_text(spec_->text, most_warnings));
+          spec_->warnings =
+              warnings_about(json_schema::unknown_words_in_text(spec_->text, most_schema_warnings));
         return is_known;
       }
       if (value.is_object() || value.is_boolean())
         take(path, {.kind = grammar_kind::json_schema,
                     .text = dump_exactly(value),
-                    .warnings = warnings_about(json_schema::unknown_words(value, most_warnings))});
+                    .warnings = warnings_about(json_schema::unknown_words(value, most_schema_warnings))});
       else
         reject(path, path + " must be a JSON Schema");
       return true;
@@ -163,7 +154,7 @@ class grammar_reader {
     const bool is_known = read_text(path, grammar_kind::structural_tag, value);
     if (spec_ && fields_.ok())
       if (const auto tags = read_json(spec_->text, {}, {.everywhere = true}))
-        spec_->warnings = warnings_about(grammar::unknown_words_in_tags(*tags, most_warnings));
+        spec_->warnings = warnings_about(grammar::unknown_words_in_tags(*tags, most_schema_warnings));
     return is_known;
   }
 

@@ -43,6 +43,35 @@ result<std::string> join_parts(const json& parts, std::size_t index) {
   return text;
 }
 
+// A call's arguments as an object, which templates take, whether they came as one or, as OpenAI has it, as
+// the text of one.
+result<json> read_arguments(const json& arguments, std::size_t index, std::size_t call) {
+  const std::string at = fmt::format(".tool_calls[{}].function.arguments", call);
+  if (arguments.is_object()) return arguments;
+  if (!arguments.is_string()) return wrong(index, at + " must be the text of a JSON object");
+  const auto& text = arguments.get_ref<const std::string&>();
+  if (text.empty()) return json::object();
+  auto read = read_json(text);
+  if (!read || !read->is_object()) return wrong(index, at + " must be the text of a JSON object");
+  return std::move(*read);
+}
+
+result<void> read_tool_calls(json& calls, std::size_t index) {
+  if (!calls.is_array()) return wrong(index, ".tool_calls must be an array");
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    json& call = calls[i];
+    const auto function = call.is_object() ? call.find("function") : call.end();
+    if (!call.is_object() || function == call.end() || !function->is_object())
+      return wrong(index, fmt::format(".tool_calls[{}] must have a \"function\"", i));
+    if (!function->value("name", json()).is_string())
+      return wrong(index, fmt::format(".tool_calls[{}].function.name must be a string", i));
+    auto arguments = read_arguments(function->value("arguments", json("")), index, i);
+    if (!arguments) return tl::unexpected<error>(arguments.error());
+    (*function)["arguments"] = std::move(*arguments);
+  }
+  return {};
+}
+
 result<json> read_message(const json& message, std::size_t index) {
   if (!message.is_object()) return wrong(index, " must be an object");
   if (message.size() > max_message_members) return wrong(index, " has too many members");
@@ -53,6 +82,9 @@ result<json> read_message(const json& message, std::size_t index) {
   if (!is_role(role->get_ref<const std::string&>()))
     return wrong(index, ".role must be system, user, assistant, tool or developer");
   json copy = message;
+  const auto calls = copy.find("tool_calls");
+  if (calls != copy.end() && !calls->is_null())
+    if (auto read = read_tool_calls(*calls, index); !read) return tl::unexpected<error>(read.error());
   const auto content = copy.find("content");
   if (content == copy.end() || content->is_null()) {
     if (*role != "assistant") return wrong(index, ".content is missing");

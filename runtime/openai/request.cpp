@@ -11,6 +11,7 @@
 #include "runtime/openai/grammar_fields.hpp"
 #include "runtime/openai/messages.hpp"
 #include "runtime/openai/sampling_fields.hpp"
+#include "runtime/openai/tools.hpp"
 #include "runtime/sampling/sampler.hpp"
 
 namespace troupe::openai {
@@ -183,6 +184,10 @@ result<parsed_request> parse_chat(const json& body, const request_context& conte
   if (!conversation) return tl::unexpected<error>(conversation.error());
   parsed_request parsed = read_common(fields, answer_kind::chat, context);
   chat_prompt prompt{std::move(*conversation)};
+  tool_use tools = read_tools(fields, parsed.generation.sampling.grammar);
+  parsed.answer.tool_calls = tools.offers();
+  parsed.generation.sampling.grammar = std::move(tools.grammar);
+  prompt.tools = std::move(tools.offered);
   fields.read("add_generation_prompt", prompt.add_generation_prompt);
   fields.read("add_special_tokens", prompt.add_special_tokens);
   parsed.generation.prompt = std::move(prompt);
@@ -201,6 +206,7 @@ result<parsed_request> parse_completion(const json& body, const request_context&
   sampling_params& sampling = parsed.generation.sampling;
   fields.read("logprobs", sampling.logprobs);
   if (!sampling.max_tokens) sampling.max_tokens = default_completion_tokens;
+  refuse_tools(fields);
   refuse_text_around(fields);
   return checked(std::move(parsed), fields, context);
 }

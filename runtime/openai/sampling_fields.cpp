@@ -61,14 +61,9 @@ void read_logit_bias(field_reader& fields, std::int32_t vocab_size,
   std::ranges::stable_sort(bias, {}, &std::pair<token_id, float>::first);
 }
 
-bool is_empty(const json& value) {
-  return (value.is_structured() && value.empty()) || value == "" || value == false;
-}
-
 // What is empty, and what says that all is to be as it is anyway.
 bool asks_for_nothing(std::string_view name, const json& value) {
-  if (is_empty(value)) return true;
-  if (name == "tool_choice") return value == "none" || value == "auto";
+  if (says_nothing(value)) return true;
   if (name == "function_call") return value == "none";
   return name == "modalities" && value == json::array({"text"});
 }
@@ -115,10 +110,9 @@ sampling_params read_sampling(field_reader& fields, const request_context& conte
 }
 
 void refuse_unsupported(field_reader& fields) {
-  for (const char* name :
-       {"tools", "tool_choice", "functions", "function_call", "use_beam_search", "allowed_token_ids",
-        "bad_words", "truncate_prompt_tokens", "prompt_embeds", "logits_processors", "chat_template",
-        "chat_template_kwargs", "continue_final_message", "audio", "modalities"}) {
+  for (const char* name : {"functions", "function_call", "use_beam_search", "allowed_token_ids", "bad_words",
+                           "truncate_prompt_tokens", "prompt_embeds", "logits_processors", "chat_template",
+                           "chat_template_kwargs", "continue_final_message", "audio", "modalities"}) {
     const json* const value = fields.find(name);
     if (value != nullptr && !asks_for_nothing(name, *value)) refuse(fields, name);
   }

@@ -5,6 +5,7 @@
 #include "runtime/openai/answer_parts.hpp"
 #include "runtime/openai/field_reader.hpp"
 #include "runtime/openai/messages.hpp"
+#include "runtime/openai/tools.hpp"
 
 namespace troupe::openai {
 namespace {
@@ -14,6 +15,7 @@ result<std::variant<chat_prompt, text_prompt>> read_source(field_reader& fields)
     auto conversation = read_messages(*messages);
     if (!conversation) return tl::unexpected<error>(conversation.error());
     chat_prompt chat{std::move(*conversation)};
+    chat.tools = read_tools(fields, nullptr).offered;
     fields.read("add_generation_prompt", chat.add_generation_prompt);
     fields.read("add_special_tokens", chat.add_special_tokens);
     return chat;

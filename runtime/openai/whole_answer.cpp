@@ -47,7 +47,7 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
   write_identity(out, identity, chat ? "chat.completion" : "text_completion");
   out.key("choices").begin_array();
   for (std::size_t index = 0; index < choices_.size(); ++index)
-    write_choice(out, index, options, with_logprobs, style);
+    write_choice(out, identity, index, options, with_logprobs, style);
   out.end_array().key("usage");
   write_usage(out, used());
   if (chat) write_prompt_parts(out, choices_.front(), options, style);
@@ -56,14 +56,44 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
   return body;
 }
 
-void whole_answer::write_choice(json_writer& out, std::size_t index, const answer_options& options,
-                                bool with_logprobs, const token_style& style) const {
+void whole_answer::write_message(json_writer& out, const answer_identity& identity, std::size_t index,
+                                 const answer_part& said) {
+  out.key("message").begin_object().key("role").string("assistant").key("content");
+  if (said.content.empty() && !said.calls.empty()) {
+    out.null();
+  } else {
+    out.string(said.content);
+  }
+  out.key("refusal").null();
+  if (!said.calls.empty()) {
+    out.key("tool_calls").begin_array();
+    for (const tool_call_part& call : said.calls) {
+      out.begin_object();
+      write_call_id(out, identity, index, call.index);
+      out.key("function").begin_object().key("name").string(call.name);
+      out.key("arguments").string(call.arguments).end_object().end_object();
+    }
+    out.end_array();
+  }
+  out.end_object();
+}
+
+void whole_answer::write_choice(json_writer& out, const answer_identity& identity, std::size_t index,
+                                const answer_options& options, bool with_logprobs,
+                                const token_style& style) const {
   const bool chat = options.kind == answer_kind::chat;
   const choice& from = choices_[index];
+  tool_call_reader calls;
   out.begin_object().key("index").integer(static_cast<std::int64_t>(index));
   if (chat) {
-    out.key("message").begin_object().key("role").string("assistant").key("content").string(from.text);
-    out.key("refusal").null().end_object();
+    answer_part said;
+    if (options.tool_calls) {
+      said = calls.add(from.text);
+      calls.end(said);
+    } else {
+      said.content = from.text;
+    }
+    write_message(out, identity, index, said);
   } else {
     out.key("text").string(from.text);
   }
@@ -76,7 +106,7 @@ void whole_answer::write_choice(json_writer& out, std::size_t index, const answe
   } else {
     write_completion_logprobs(out, from.logprobs, style, text_offset);
   }
-  write_finish(out, from.end ? &*from.end : nullptr);
+  write_finish(out, from.end ? &*from.end : nullptr, calls.complete_calls() > 0);
   if (options.return_token_ids) {
     out.key("token_ids");
     write_ids(out, from.tokens);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/openai/answer_parts.hpp"
+#include "runtime/openai/tool_call_reader.hpp"
 
 namespace troupe::openai {
 
@@ -34,8 +35,10 @@ class whole_answer {
     std::optional<finished> end;
   };
   usage used() const;
-  void write_choice(json_writer& out, std::size_t index, const answer_options& options, bool with_logprobs,
-                    const token_style& style) const;
+  static void write_message(json_writer& out, const answer_identity& identity, std::size_t index,
+                            const answer_part& said);
+  void write_choice(json_writer& out, const answer_identity& identity, std::size_t index,
+                    const answer_options& options, bool with_logprobs, const token_style& style) const;
   static void write_prompt_parts(json_writer& out, const choice& from, const answer_options& options,
                                  const token_style& style);
 

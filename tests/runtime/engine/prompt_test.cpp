@@ -77,6 +77,47 @@ TEST_F(prompt_test, refuses_an_empty_prompt) {
   }
 }
 
+const char* const a_tool = R"([{"type":"function","function":{"name":"now","parameters":{}}}])";
+const char* const a_called_tool =
+    R"([{"role":"system","content":"Be brief."},{"role":"user","content":"Now?"},
+  {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function",
+    "function":{"name":"now","arguments":"{\"in\": \"UTC\"}"}},{"function":{"name":"now"}}]},
+  {"role":"tool","tool_call_id":"a","content":"noon"},{"role":"tool","content":"one"}])";
+
+TEST_F(prompt_test, writes_tools_out_for_a_template_that_has_none) {
+  chat_prompt prompt{nlohmann::ordered_json::parse(a_called_tool)};
+  prompt.tools = nlohmann::ordered_json::parse(a_tool);
+  const std::string written = text(build(prompt));
+  EXPECT_TRUE(written.starts_with("<|im_start|>system\nBe brief.\n\n")) << written;
+  EXPECT_NE(written.find("<tools>\n" + prompt.tools[0].dump() + "\n</tools>\n"), std::string::npos)
+      << written;
+  EXPECT_TRUE(
+      written.ends_with("<|im_end|>\n<|im_start|>user\nNow?<|im_end|>\n<|im_start|>assistant\n"
+                        "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"in\":\"UTC\"}}\n</tool_call>\n"
+                        "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call><|im_end|>\n"
+                        "<|im_start|>user\n<tool_response>\nnoon\n</tool_response>\n"
+                        "<tool_response>\none\n</tool_response><|im_end|>\n<|im_start|>assistant\n"))
+      << written;
+}
+
+TEST_F(prompt_test, tools_make_a_system_message_where_there_is_none) {
+  chat_prompt prompt{nlohmann::ordered_json::parse(R"([{"role":"user","content":"hi"}])")};
+  prompt.tools = nlohmann::ordered_json::parse(a_tool);
+  EXPECT_TRUE(text(build(prompt)).starts_with("<|im_start|>system\nYou may call functions"));
+}
+
+TEST_F(prompt_test, a_template_that_writes_calls_gets_tools_and_messages_as_they_are) {
+  chat_ = *chat_template::compile(
+      "{% for t in tools %}{{ t.function.name }};{% endfor %}{% for m in messages %}{{ m.role }}:"
+      "{% for c in m.tool_calls %}<tool_call>{\"name\": \"{{ c.function.name }}\", \"arguments\": "
+      "{{ c.function.arguments.in }}}{% endfor %},{% endfor %}");
+  chat_prompt prompt{nlohmann::ordered_json::parse(a_called_tool)};
+  prompt.tools = nlohmann::ordered_json::parse(a_tool);
+  EXPECT_EQ(text(build(prompt)),
+            "now;system:,user:,assistant:<tool_call>{\"name\": \"now\", \"arguments\": UTC}"
+            "<tool_call>{\"name\": \"now\", \"arguments\": },tool:,tool:,");
+}
+
 TEST_F(prompt_test, passes_on_what_the_template_refuses) {
   chat_ = *chat_template::compile("{{ raise_exception('No, ' ~ bos_token) }}");
   const auto ids = chat(R"([{"role": "user", "content": "hi"}])");

@@ -1,0 +1,14 @@
+// Tools, calls and their results as messages, for chat templates that know nothing of tools.
+#pragma once
+#include <nlohmann/json.hpp>
+
+namespace troupe {
+
+// `messages`: an array of objects whose contents are strings (openai::read_messages), their calls' arguments
+// objects; `tools`: an array, or null for none. The tools and how to call them are added to the system
+// message, or become one; an assistant's calls are written out behind its text, in the form of
+// runtime/grammar/tool_calls.hpp, and results become a user's message, several in a row one of them, since
+// there are templates that want users and assistants to take turns.
+void write_out_tools(nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools);
+
+}  // namespace troupe

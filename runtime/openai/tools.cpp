@@ -1,0 +1,167 @@
+#include "runtime/openai/tools.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/openai/exact_number.hpp"
+#include "runtime/openai/schema_warnings.hpp"
+
+namespace troupe::openai {
+namespace {
+
+constexpr std::size_t most_tools = 128;  // as OpenAI
+constexpr std::size_t longest_name = 128;
+
+bool is_tool_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-.:/").find(c) != std::string_view::npos;
+  };
+  return !name.empty() && name.size() <= longest_name && std::ranges::all_of(name, allowed);
+}
+
+class tools_reader {
+ public:
+  tools_reader(field_reader& fields, const grammar_spec_ptr& asked) : fields_(fields), asked_(asked) {}
+
+  tool_use read() {
+    const json* const tools = fields_.find("tools");
+    const bool has_tools = tools != nullptr && !says_nothing(*tools);
+    if (has_tools) read_functions(*tools);
+    const bool is_on = read_choice(has_tools);
+    bool parallel = true;
+    fields_.read("parallel_tool_calls", parallel);
+    if (!has_tools || !is_on || !fields_.ok()) return {.grammar = asked_};
+    return {.offered = for_template(*tools), .grammar = grammar(!parallel)};
+  }
+
+ private:
+  void reject(std::string_view at, std::string_view what) {
+    fields_.reject(at.substr(0, at.find('[')), fmt::format("{}{}", at, what));
+  }
+
+  void read_functions(const json& tools) {
+    if (!tools.is_array()) return reject("tools", " must be an array");
+    if (tools.size() > most_tools) return reject("tools", fmt::format(" holds more than {}", most_tools));
+    for (std::size_t i = 0; i < tools.size() && fields_.ok(); ++i)
+      read_function(tools[i], fmt::format("tools[{}]", i));
+  }
+
+  void read_function(const json& tool, const std::string& at) {
+    if (!tool.is_object() || tool.value("type", json()) != "function")
+      return reject(at, ".type must be \"function\": no other tools are served");
+    const json function = tool.value("function", json());
+    if (!function.is_object()) return reject(at, ".function must be an object");
+    const json name = function.value("name", json());
+    if (!name.is_string() || !is_tool_name(name.get_ref<const std::string&>()))
+      return reject(at,
+                    fmt::format(".function.name must be 1 to {} letters, digits and '_-.:/'", longest_name));
+    if (is_known(name)) return reject(at, ".function.name names a function that is there already");
+    const json description = function.value("description", json());
+    if (!description.is_null() && !description.is_string())
+      return reject(at, ".function.description must be a string");
+    json parameters = function.value("parameters", json());
+    if (parameters.is_null())
+      parameters = {{"type", "object"}, {"properties", json::object()}, {"additionalProperties", false}};
+    if (!parameters.is_object()) return reject(at, ".function.parameters must be a JSON Schema, an object");
+    functions_.push_back({{"function", {{"name", name}, {"parameters", std::move(parameters)}}}});
+  }
+
+  bool is_known(const json& name) const {
+    return std::ranges::any_of(functions_,
+                               [&](const json& known) { return known["function"]["name"] == name; });
+  }
+
+  // Whether tools are offered at all.
+  bool read_choice(bool has_tools) {
+    const json* const choice = fields_.find("tool_choice");
+    if (choice == nullptr || says_nothing(*choice) || *choice == "auto") return true;
+    if (*choice == "none") return false;
+    if (!has_tools) {
+      reject("tool_choice", " needs tools");
+    } else if (*choice == "required") {
+      must_call_ = true;
+    } else if (choice->is_object() && choice->value("type", json()) == "function") {
+      read_named(*choice);
+    } else {
+      reject("tool_choice",
+             " must be \"none\", \"auto\", \"required\" or {\"type\": \"function\", \"function\": {\"name\": "
+             "...}}");
+    }
+    return true;
+  }
+
+  void read_named(const json& choice) {
+    const json function = choice.value("function", json());
+    const json name = function.is_object() ? function.value("name", json()) : json();
+    if (!is_known(name)) return reject("tool_choice", ".function.name names none of the tools");
+    must_call_ = true;
+    only_ = name.get<std::string>();
+  }
+
+  // Templates know numbers as machines have them.
+  json for_template(const json& tools) {
+    auto plain = read_json(dump_exactly(tools), {}, {}, "tools");
+    if (plain) return std::move(*plain);
+    fields_.reject("tools", plain.error().message);
+    return nullptr;
+  }
+
+  grammar_spec_ptr grammar(bool only_once) {
+    grammar_spec spec = asked_ ? *asked_ : grammar_spec{.fixed_order = true, .plain_integers = true};
+    std::string response;
+    if (asked_ && !must_call_) {
+      if (spec.kind == grammar_kind::json_schema) response = spec.text;
+      if (spec.kind == grammar_kind::json_object) response = R"({"type": "object"})";
+      if (response.empty()) {
+        fields_.reject("tools", fmt::format("tools cannot be used beside a {}", to_string(spec.kind)));
+        return nullptr;
+      }
+    }
+    spec.kind = grammar_kind::tool_calls;
+    spec.text = fmt::format(R"({{"tools":{},"only":"{}","must_call":{},"only_once":{}{}{}}})",
+                            dump_exactly(functions_), only_, must_call_, only_once || !only_.empty(),
+                            response.empty() ? "" : R"(,"response":)", response);
+    spec.choices.clear();
+    add_warnings(spec);
+    return std::make_shared<const grammar_spec>(std::move(spec));
+  }
+
+  void add_warnings(grammar_spec& spec) const {
+    for (std::size_t i = 0; i < functions_.size() && spec.warnings.size() < most_schema_warnings; ++i) {
+      auto words = json_schema::unknown_words(functions_[i]["function"]["parameters"],
+                                              most_schema_warnings - spec.warnings.size());
+      for (json_schema::unknown_word& word : words)
+        word.pointer.insert(0, fmt::format("/tools/{}/function/parameters", i));
+      std::ranges::move(warnings_about(words), std::back_inserter(spec.warnings));
+    }
+  }
+
+  field_reader& fields_;
+  const grammar_spec_ptr& asked_;
+  json functions_ = json::array();  // what is to be known of them when a grammar is made
+  bool must_call_ = false;
+  std::string only_ = {};  // the one that is to be called
+};
+
+}  // namespace
+
+void refuse_tools(field_reader& fields) {
+  const json* const choice = fields.find("tool_choice");
+  if (const json* const tools = fields.find("tools"); tools != nullptr && !says_nothing(*tools))
+    fields.reject("tools", "tools are for chats");
+  if (choice != nullptr && !says_nothing(*choice) && *choice != "none" && *choice != "auto")
+    fields.reject("tool_choice", "tool_choice is for chats");
+}
+
+tool_use read_tools(field_reader& fields, const grammar_spec_ptr& asked) {
+  return tools_reader(fields, asked).read();
+}
+
+}  // namespace troupe::openai

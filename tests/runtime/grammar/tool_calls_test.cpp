@@ -1,0 +1,92 @@
+// Texts with calls of tools in them.
+#include "runtime/grammar/tool_calls.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/runtime/grammar/byte_matcher_fixture.hpp"
+
+namespace troupe::grammar {
+namespace {
+
+using test::accepts;
+using test::compiled;
+
+const std::string two_tools = R"("tools":[
+  {"function":{"name":"add","parameters":{"type":"object","properties":{"a":{"type":"integer"}},
+    "required":["a"],"additionalProperties":false}}},
+  {"function":{"name":"add.all","parameters":{"type":"object","properties":{"of":{"type":"array","items":
+    {"type":"string"}}},"required":["of"],"additionalProperties":false}}}])";
+
+compiled_grammar_ptr calls(const std::string& members = "") {
+  return compiled(tool_call_grammar("{" + two_tools + members + "}", {}, {}));
+}
+
+std::string call(const std::string& name, const std::string& arguments) {
+  return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + arguments + "}\n</tool_call>";
+}
+const std::string add = call("add", R"({"a": 1})");
+const std::string add_all = call("add.all", R"({"of":["}\n</tool_call>"]})");
+
+void expect(const compiled_grammar_ptr& grammar, const std::vector<std::string>& texts, bool accepted) {
+  for (const std::string& text : texts) EXPECT_EQ(accepts(grammar, text), accepted) << text;
+}
+
+TEST(tool_calls, text_is_free_and_calls_are_held_to_their_schemas) {
+  const auto grammar = calls();
+  expect(grammar, {"", "Hello <b>", "<tool_cal", add, "I add: " + add + " and\n" + add_all + " done"}, true);
+  expect(grammar,
+         {"<tool_call>", "so: <tool_call> is text", call("sub", "{}"), call("add", R"({"a": "1"})"),
+          call("add", "{}"), call("add.all", R"({"a": 1})"), add.substr(0, add.size() - 1)},
+         false);
+}
+
+TEST(tool_calls, calls_may_be_due_and_then_nothing_else_is_written) {
+  const auto grammar = calls(R"(,"must_call":true)");
+  expect(grammar, {add, add + "\n" + add_all + "\n" + add}, true);
+  expect(grammar, {"", "Hello", "Hello " + add, add + add, add + "\n", add + "\nHello"}, false);
+}
+
+TEST(tool_calls, one_may_be_all) {
+  const auto due = calls(R"(,"must_call":true,"only_once":true)");
+  expect(due, {add, add_all}, true);
+  expect(due, {"", add + "\n" + add}, false);
+  const auto may = calls(R"(,"only_once":true)");
+  expect(may, {"", "Hello", "Hello " + add}, true);
+  expect(may, {add + "\n" + add, add + " done"}, false);
+}
+
+TEST(tool_calls, one_tool_may_be_the_only_one) {
+  const auto grammar = calls(R"(,"only":"add.all","must_call":true)");
+  expect(grammar, {add_all}, true);
+  expect(grammar, {add}, false);
+}
+
+TEST(tool_calls, what_is_no_call_may_be_held_to_a_schema) {
+  const auto grammar = calls(R"(,"response":{"type":"object","properties":{"n":{"const":5}},
+    "required":["n"],"additionalProperties":false})");
+  expect(grammar, {R"({"n": 5})", add, add + "\n" + add_all}, true);
+  expect(grammar, {"", "Hello", R"({"n": 6})", R"({"n": 5})" + add}, false);
+}
+
+TEST(tool_calls, faults_are_told_with_their_place_in_the_request) {
+  const auto error_of = [](const std::string& text) {
+    const auto builder = tool_call_grammar(text, {}, {});
+    EXPECT_FALSE(builder.has_value()) << text;
+    return builder ? error{} : builder.error();
+  };
+  const error refused = error_of(
+      R"({"tools":[{"function":{"name":"a","parameters":{}}},
+        {"function":{"name":"b","parameters":{"properties":{"x":{"uniqueItems":true,"items":{}}}}}}]})");
+  EXPECT_EQ(refused.param, "/tools/1/function/parameters/properties/x/uniqueItems") << refused.message;
+  EXPECT_EQ(error_of(R"({"tools":[{"function":{"name":"a","parameters":{}}}],"response":{"type":5}})").param,
+            "/response/type");
+  for (const char* text : {"", "[]", "{}", R"({"tools":[]})", R"({"tools":[{}]})",
+                           R"({"tools":[{"function":{"name":1,"parameters":{}}}]})"})
+    EXPECT_EQ(error_of(text).code, error_code::invalid_argument) << text;
+}
+
+}  // namespace
+}  // namespace troupe::grammar

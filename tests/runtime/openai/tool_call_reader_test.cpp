@@ -1,0 +1,101 @@
+// Calls in texts that come in pieces.
+#include "runtime/openai/tool_call_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace troupe::openai {
+namespace {
+
+// What all pieces together say, and how often each call's name was told.
+struct told_parts {
+  std::string content;
+  std::vector<std::string> calls;  // name, and arguments behind it
+  std::size_t complete = 0;
+  friend bool operator==(const told_parts&, const told_parts&) = default;
+};
+
+void take(told_parts& into, const answer_part& part) {
+  into.content += part.content;
+  for (const tool_call_part& call : part.calls) {
+    EXPECT_EQ(call.name.empty(), call.index < into.calls.size());
+    if (call.index == into.calls.size()) into.calls.push_back(call.name + " ");
+    ASSERT_LT(call.index, into.calls.size());
+    into.calls[call.index] += call.arguments;
+  }
+}
+
+// `ends`: where pieces end.
+told_parts told(const std::string& text, const std::vector<std::size_t>& ends = {}) {
+  tool_call_reader reader;
+  told_parts all;
+  std::size_t from = 0;
+  for (const std::size_t end : ends) {
+    take(all, reader.add(std::string_view(text).substr(from, end - from)));
+    from = end;
+  }
+  answer_part last = reader.add(std::string_view(text).substr(from));
+  reader.end(last);
+  take(all, last);
+  all.complete = reader.complete_calls();
+  return all;
+}
+
+const std::string add_call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": {}}}\n</tool_call>";
+const std::string tricky_call =
+    "<tool_call>\n{\"name\": \"tell\", \"arguments\": {\"x\": \"}\\n</tool_call>\"}}\n</tool_call>";
+
+TEST(tool_call_reader, tells_calls_from_text) {
+  EXPECT_EQ(told("Hello"), (told_parts{"Hello", {}, 0}));
+  EXPECT_EQ(told(add_call), (told_parts{"", {"add {\"a\": {}}"}, 1}));
+  EXPECT_EQ(told("I add.\n" + add_call + "\n" + tricky_call + "\n"),
+            (told_parts{"I add.", {"add {\"a\": {}}", "tell {\"x\": \"}\\n</tool_call>\"}"}, 2}));
+  EXPECT_EQ(told(add_call + "\nDone. "), (told_parts{"\nDone.", {"add {\"a\": {}}"}, 1}));
+}
+
+TEST(tool_call_reader, text_that_only_looks_like_a_call_stays_as_it_is) {
+  for (const std::string text :
+       {"", " ", "\n\n", "a < b", " <tool_call", "<tool_call>\n{\"name\": ", "<tool_call>"})
+    EXPECT_EQ(told(text), (told_parts{text, {}, 0})) << text;
+}
+
+TEST(tool_call_reader, a_call_that_is_cut_off_keeps_what_it_has) {
+  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add"), (told_parts{"<tool_call>\n{\"name\": \"add", {}, 0}));
+  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": "), (told_parts{"", {"add "}, 0}));
+  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": {}"),
+            (told_parts{"", {"add {\"a\": {}"}, 0}));
+  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": {}}"),
+            (told_parts{"", {"add {\"a\": {}}"}, 0}));
+  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool"),
+            (told_parts{"", {"add {}"}, 0}));
+}
+
+TEST(tool_call_reader, pieces_of_any_size_say_what_the_whole_says) {
+  const std::vector<std::string> parts = {add_call,     tricky_call,       " ", "\n", "word", "<",
+                                          "<tool_call", "}\n</tool_call>", "{}"};
+  std::mt19937 random(7);
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (auto count = random() % 6; count > 0; --count) text += parts[random() % parts.size()];
+    text.resize(text.size() - (random() % 2 == 0 ? random() % (text.size() + 1) : 0));
+    std::vector<std::size_t> ends;
+    for (std::size_t end = random() % 9; end < text.size(); end += random() % 9) ends.push_back(end);
+    EXPECT_EQ(told(text, ends), told(text)) << text;
+  }
+}
+
+TEST(tool_call_reader, nothing_is_kept_back_longer_than_it_must_be) {
+  tool_call_reader reader;
+  EXPECT_EQ(reader.add("one <").content, "one");
+  EXPECT_EQ(reader.add("two").content, " <two");
+  reader.add("<tool_call>\n{\"name\": \"f\", \"arguments\": {");
+  const answer_part part = reader.add("\"a\": 1}");
+  ASSERT_EQ(part.calls.size(), 1U);
+  EXPECT_EQ(part.calls[0].arguments, "\"a\": 1");
+}
+
+}  // namespace
+}  // namespace troupe::openai
