@@ -19,7 +19,7 @@ void add_answer_flags(CLI::App& command, answer_options& options) {
     command.add_option(flag, value, help)->capture_default_str()->group("Answer");
   };
   add("--system", options.system, "System message before the conversation");
-  add("--max-tokens", options.max_tokens, "Longest answer");
+  add("--max-tokens", options.max_tokens, "Longest answer; shorter where the context is full");
   add("--temperature", options.temperature, "0: always the most probable token");
   add("--top-p", options.top_p, "Sample from the most probable tokens of this total probability");
   add("--top-k", options.top_k, "Sample from this many of the most probable tokens; 0: all");

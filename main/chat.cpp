@@ -37,14 +37,16 @@ class chat_session {
     reset();
   }
 
-  // Reads and answers lines until the input or the person ends it.
-  void converse() {
+  // Reads and answers lines until the input or the person ends it. Returns the program's exit code: that a
+  // question was not answered counts where nobody was there to read so.
+  int converse() {
     if (interactive_) std::printf("%s", help_text);
     for (std::string line; show_prompt(), std::getline(std::cin, line);) {
-      if (line == "/exit" || line == "/quit") return;
+      if (line == "/exit" || line == "/quit") break;
       obey_or_answer(replace_invalid_utf8(line));
     }
     if (interactive_) std::puts("");
+    return was_refused_ && !interactive_ ? exit_failure : exit_ok;
   }
 
   // Any thread: Ctrl-C stops an answer; between answers it only begins a new line.
@@ -88,6 +90,7 @@ class chat_session {
       complain(said.end.failure ? said.end.failure->message + " (/reset forgets the conversation)"
                                 : "the request failed");
       messages_.erase(messages_.size() - 1);
+      was_refused_ = true;
       return;
     }
     messages_.push_back({{"role", "assistant"}, {"content", said.text}});
@@ -97,6 +100,7 @@ class chat_session {
   const answer_options& options_;
   const bool interactive_ = isatty(STDIN_FILENO) == 1;
   nlohmann::ordered_json messages_;
+  bool was_refused_ = false;
 };
 
 int chat(const chat_options& options) {
@@ -109,8 +113,7 @@ int chat(const chat_options& options) {
     if (signal == SIGTERM) std::_Exit(128 + signal);
     session.interrupt();
   });
-  session.converse();
-  return exit_ok;
+  return session.converse();
 }
 
 }  // namespace

@@ -31,6 +31,18 @@ bool take(pending_answer& from, std::string& text, std::optional<finished>& end)
 }  // namespace
 
 answer conversation::ask(const nlohmann::ordered_json& messages, const sampling_params& sampling) {
+  answer said = ask_once(messages, sampling);
+  const std::optional<error>& refusal = said.end.failure;
+  const bool is_too_long = refusal && refusal->code == error_code::context_length_exceeded &&
+                           refusal->param == sampling.max_tokens_field;
+  if (!is_too_long) return said;
+  // So that max_tokens is more than all that is left.
+  sampling_params all_that_is_left = sampling;
+  all_that_is_left.max_tokens.reset();
+  return ask_once(messages, all_that_is_left);
+}
+
+answer conversation::ask_once(const nlohmann::ordered_json& messages, const sampling_params& sampling) {
   const auto request = std::make_shared<generation_request>();
   request->prompt = chat_prompt{.messages = messages, .add_generation_prompt = true};
   request->sampling = sampling;

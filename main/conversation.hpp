@@ -20,12 +20,15 @@ class conversation {
  public:
   explicit conversation(net::engine_port& port) : port_(port) {}
 
-  // Asks and waits for the end, printing every piece of text. One thread at a time.
+  // Asks and waits for the end, printing every piece of text. An answer may be shorter than max_tokens where
+  // the context leaves no more. One thread at a time.
   answer ask(const nlohmann::ordered_json& messages, const sampling_params& sampling);
   // Ends the answer that is being written; false where there is none. Any thread.
   bool abort();
 
  private:
+  answer ask_once(const nlohmann::ordered_json& messages, const sampling_params& sampling);
+
   net::engine_port& port_;
   std::mutex mutex_;
   std::optional<request_id> asking_;

@@ -100,16 +100,29 @@ void http_exchange::leave() {
 
 asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds within) {
   if (ending_ && has_asked_) co_return false;
-  if (buffer_.size() > 0) co_return true;
-  if (input_ended_) co_return false;
+  // One empty line in front of a request is passed over (RFC 9112, 2.2).
+  constexpr std::string_view empty_line = "\r\n";
+  bool may_be_empty = true;
+  bool failed = false;
   phase_ = phase::idle;
   deadline_.arm(time_for(within));
-  const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
-  buffer_.commit(size);
+  while (!failed) {
+    if (may_be_empty && bytes_read().starts_with(empty_line)) {
+      buffer_.consume(empty_line.size());
+      may_be_empty = false;
+    }
+    const bool is_undecided = may_be_empty && bytes_read() == empty_line.substr(0, 1);
+    if (buffer_.size() > 0 && !is_undecided) break;
+    failed = input_ended_;
+    if (failed) break;
+    const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
+    buffer_.commit(size);
+    failed = failure.failed();
+    has_asked_ = has_asked_ || !failed;
+  }
   deadline_.disarm();
   phase_ = phase::answering;
-  has_asked_ = has_asked_ || !failure;
-  co_return !failure;
+  co_return !failed;
 }
 
 asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::chrono::milliseconds within) {

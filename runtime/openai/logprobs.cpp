@@ -1,6 +1,10 @@
 #include "runtime/openai/logprobs.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/utf8.hpp"
 
@@ -11,6 +15,23 @@ namespace {
 float finite(float logprob) {
   constexpr float floor = -9999.0F;
   return std::isfinite(logprob) && logprob > floor ? logprob : floor;
+}
+
+// A name once: tokens of parts of characters have one text, and of members with one name readers keep the
+// last. The token that stands there comes first, then the most probable ones.
+void write_top(json_writer& out, const token_logprobs& position, const token_style& style) {
+  std::vector<std::string> names;
+  const auto write = [&](token_id id, float logprob) {
+    std::string name;
+    append_json_string(name, style.text(id));
+    if (std::ranges::find(names, name) != names.end()) return;
+    out.key(style.text(id)).number(finite(logprob));
+    names.push_back(std::move(name));
+  };
+  out.begin_object();
+  write(position.token, position.logprob);
+  for (const auto& [id, logprob] : position.top) write(id, logprob);
+  out.end_object();
 }
 
 void write_chat_token(json_writer& out, token_id id, float logprob, const token_style& style) {
@@ -55,11 +76,7 @@ void write_completion_logprobs(json_writer& out, std::span<const token_logprobs>
   for (const token_logprobs& position : positions) out.string(style.text(position.token));
   out.end_array().key("top_logprobs").begin_array();
   for (const token_logprobs& position : positions) {
-    out.begin_object().key(style.text(position.token)).number(finite(position.logprob));
-    for (const auto& [id, logprob] : position.top) {
-      if (id != position.token) out.key(style.text(id)).number(finite(logprob));
-    }
-    out.end_object();
+    write_top(out, position, style);
   }
   out.end_array().end_object();
 }

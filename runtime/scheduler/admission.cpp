@@ -13,6 +13,11 @@ tl::unexpected<error> beyond_context(std::string message, std::string_view param
   return fail(error_code::context_length_exceeded, std::move(message), std::string(param));
 }
 
+// OpenAI's words, and vLLM's: clients that try another model know a full context by them (LiteLLM).
+std::string longest_context(std::int64_t tokens) {
+  return fmt::format("This model's maximum context length is {} tokens", tokens);
+}
+
 }  // namespace
 
 // How many output tokens the request may have, or why it can never run. The last output token is never
@@ -25,11 +30,9 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
     return fail(error_code::invalid_argument, "the prompt must hold at least one token",
                 std::string(request.prompt_field));
   if (prompt + 1 > context) {
-    return beyond_context(
-        fmt::format("the model's context holds {} tokens, one of them generated at least, but the prompt "
-                    "alone has {}",
-                    context, prompt),
-        request.prompt_field);
+    return beyond_context(fmt::format("{}, one of them generated at least. However, the prompt alone has {}",
+                                      longest_context(context), prompt),
+                          request.prompt_field);
   }
   if (prompt > pool) {
     return beyond_context(fmt::format("the prompt has {} tokens, but the KV cache holds {} ({} blocks of {})",
@@ -52,11 +55,9 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
     return fail(error_code::invalid_argument, fmt::format("{} must be at least 1, got {}", field, *wanted),
                 std::string(field));
   if (prompt + *wanted > context) {
-    return beyond_context(
-        fmt::format("{} is too large: {}. The model's context holds {} tokens and the prompt has {}, "
-                    "which leaves {}",
-                    field, *wanted, context, prompt, context - prompt),
-        field);
+    return beyond_context(fmt::format("{}. However, {} is {} and the prompt has {}, which leaves {}",
+                                      longest_context(context), field, *wanted, prompt, context - prompt),
+                          field);
   }
   if (prompt + *wanted - 1 > pool) {
     return beyond_context(

@@ -49,7 +49,9 @@ struct name {
 constexpr std::array<name, 11> names = {
     {{"gpt-2", &gpt2},
      {"phi-2", &gpt2},
-     // Its digits, which have no merges, come out one by one all the same.
+     // As Hugging Face's tokenizers that are made from such a file. llama.cpp, and the tokenizer that the
+     // models were trained with, cut before every digit first, so that two white spaces before one are one
+     // token there and two here (docs/engine.md).
      {"smollm", &gpt2},
      {"llama-bpe", &llama3},
      {"llama3", &llama3},

@@ -352,6 +352,16 @@ def test_run_answers_once_and_always_the_same():
     assert again.stdout == first.stdout
 
 
+def test_an_answer_ends_where_the_context_is_full():
+    short = ["--model", MODEL, "--max-model-len", 64, "--temperature", 0]  # less than --max-tokens
+    done = troupe("run", "Count to a thousand.", *short)
+    assert done.returncode == 0 and done.stdout, done.stderr
+    said = troupe("chat", *short, stdin="Hello\n")
+    assert said.returncode == 0 and said.stdout.strip(), said.stderr
+    too_long = troupe("chat", *short, stdin="word " * 80 + "\nHello\n")
+    assert too_long.returncode == 1 and "maximum context length is 64" in too_long.stderr and too_long.stdout.strip()
+
+
 def test_run_samples_by_its_seed():
     def story(seed):
         return troupe("run", "Tell me a story.", "--model", MODEL, "--max-tokens", 16, "--temperature", 1, "--seed",

@@ -311,6 +311,23 @@ TEST_F(http_server_test, what_is_not_http_is_refused_and_closed) {
   EXPECT_EQ(newer.read_answer().status, 505);
 }
 
+TEST_F(http_server_test, an_empty_line_in_front_of_a_request_is_passed_over) {
+  const std::string request = "GET /livez HTTP/1.1\r\n\r\n";
+  for (const auto& [first, then] : std::vector<std::pair<std::string, std::string>>{
+           {"\r\n" + request, ""}, {"\r", "\n" + request}, {"\r\n", request}, {request + "\r\n", request}}) {
+    raw_client other(server.port());
+    other.send(first);
+    if (first.starts_with(request)) {
+      EXPECT_EQ(other.read_answer().status, 200);
+    }
+    other.send(then);
+    EXPECT_EQ(other.read_answer().status, 200) << first;
+  }
+  raw_client other(server.port());
+  other.send("\r\n\r\n" + request);
+  EXPECT_EQ(other.read_answer().status, 400);
+}
+
 TEST_F(http_server_test, a_body_whose_end_is_not_known_is_no_second_request) {
   for (const std::string coding : {"identity", "gzip", "gzip, chunked", "chunked, gzip", "chunkedx"}) {
     raw_client other(server.port());

@@ -67,6 +67,18 @@ TEST(whole_answer, is_a_text_completion) {
       "finish_reason":"stop","stop_reason":"END","token_ids":[1,9],"prompt_token_ids":[10,11,12]}])"));
 }
 
+TEST(whole_answer, a_name_stands_once_among_the_most_probable) {
+  stream_event event = last_event();
+  // 9 and 8 are parts of characters, which one text stands for.
+  event.logprobs = {{9, -2.0F, 3, {{8, -0.5F}, {1, -1.0F}, {7, -1.5F}}}};
+  whole_answer answer;
+  answer.add(0, event);
+  const token_namer parts = [](token_id id) { return id > 7 ? "\xE2\x82" : "t" + std::to_string(id); };
+  const std::string body = answer.body(identity, {.kind = answer_kind::completion}, true, parts);
+  EXPECT_NE(body.find("\"top_logprobs\":[{\"\xEF\xBF\xBD\":-2,\"t1\":-1,\"t7\":-1.5}]"), std::string::npos)
+      << body;
+}
+
 TEST(whole_answer, gives_chat_log_probabilities_with_the_raw_bytes) {
   const auto content = whole({}, true)["choices"][0]["logprobs"]["content"];
   EXPECT_EQ(content[0],

@@ -256,15 +256,15 @@ TEST_F(scheduler_test, refuses_at_once_what_can_never_fit_and_says_the_numbers) 
     return accepted.error().param + ": " + accepted.error().message;
   };
   EXPECT_EQ(message(0, 1), "prompt: the prompt must hold at least one token");
-  EXPECT_EQ(message(100, {}),
-            "prompt: the model's context holds 100 tokens, one of them generated at least, but the prompt "
-            "alone has "
-            "100");
-  EXPECT_EQ(message(41, {}), "prompt: the prompt has 41 tokens, but the KV cache holds 40 (10 blocks of 4)");
   EXPECT_EQ(
-      message(10, 91),
-      "max_tokens: max_tokens is too large: 91. The model's context holds 100 tokens and the prompt has 10, "
-      "which leaves 90");
+      message(100, {}),
+      "prompt: This model's maximum context length is 100 tokens, one of them generated at least. However, "
+      "the prompt alone has 100");
+  EXPECT_EQ(message(41, {}), "prompt: the prompt has 41 tokens, but the KV cache holds 40 (10 blocks of 4)");
+  EXPECT_EQ(message(10, 91),
+            "max_tokens: This model's maximum context length is 100 tokens. However, max_tokens is 91 and "
+            "the prompt "
+            "has 10, which leaves 90");
   EXPECT_EQ(message(10, std::numeric_limits<std::int32_t>::max()).substr(0, 11), "max_tokens:");
   EXPECT_EQ(
       message(10, 32),
@@ -275,8 +275,11 @@ TEST_F(scheduler_test, refuses_at_once_what_can_never_fit_and_says_the_numbers) 
   EXPECT_EQ(message(40, {}), "accepted");
   EXPECT_EQ(message(10, 0), "max_tokens: max_tokens must be at least 1, got 0");
   field = "max_completion_tokens";
-  for (const std::int32_t refused : {91, 32, 0})
-    EXPECT_TRUE(message(10, refused).starts_with("max_completion_tokens: max_completion_tokens "));
+  for (const std::int32_t refused : {91, 32, 0}) {
+    const std::string why = message(10, refused);
+    EXPECT_TRUE(why.starts_with("max_completion_tokens: "));
+    EXPECT_NE(why.find(" max_completion_tokens "), std::string::npos) << why;
+  }
 }
 
 TEST_F(scheduler_test, a_lone_request_runs_to_its_max_tokens_in_a_pool_that_it_fills_to_the_last_slot) {
