@@ -33,15 +33,19 @@ client_stream::~client_stream() {
 }
 
 // The sink goes with the last event: it may hold a connection, which would otherwise live as long as this.
-void client_stream::push(stream_event event) {
+bool client_stream::push(stream_event event) {
   const std::lock_guard lock(mutex_);
-  if (!sink_) return;
-  if (!event.end) return sink_(std::move(event));
+  if (!sink_) return true;
+  if (!event.end) {
+    const bool is_told = call_back(sink_, std::move(event));
+    if (!is_told) sink_ = nullptr;
+    return is_told;
+  }
   if (event.end->reason == finish_reason::error)
     metrics_->add_request_error(
         openai::http_status(event.end->failure ? event.end->failure->code : error_code::internal));
   const net::stream_sink sink = std::exchange(sink_, nullptr);
-  sink(std::move(event));
+  return call_back(sink, std::move(event));
 }
 
 void client_stream::fail(error failure) {
@@ -62,11 +66,11 @@ text_call::text_call(std::vector<token_id> tokens, detokenize_callback reply)
 text_call::~text_call() { fail(error{error_code::unavailable, lost}); }
 
 void text_call::reply(result<net::tokenize_reply> answer) {
-  if (const auto callback = std::exchange(tokenized_, nullptr)) callback(std::move(answer));
+  if (const auto callback = std::exchange(tokenized_, nullptr)) call_back(callback, std::move(answer));
 }
 
 void text_call::reply(result<std::string> answer) {
-  if (const auto callback = std::exchange(detokenized_, nullptr)) callback(std::move(answer));
+  if (const auto callback = std::exchange(detokenized_, nullptr)) call_back(callback, std::move(answer));
 }
 
 void text_call::fail(const error& failure) {

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/call_back.hpp"
 #include "actors/net/company_report.hpp"
 #include "actors/net/engine_port.hpp"
 #include "actors/open_clients.hpp"
@@ -37,8 +38,8 @@ class client_stream {
   client_stream(const client_stream&) = delete;
   client_stream& operator=(const client_stream&) = delete;
 
-  // Drops what comes after the end.
-  void push(stream_event event);
+  // Drops what comes after the end. False: the client has thrown, and is told of nothing any more.
+  bool push(stream_event event);
   void fail(error failure);
   // Whether its client waits no longer.
   bool client_has_left() const { return clients_->has_left(id_); }
@@ -97,7 +98,7 @@ class engine_question {
 
   // The first answer counts.
   void reply(Answer answer) {
-    if (const auto told = std::exchange(reply_, nullptr)) told(std::move(answer));
+    if (const auto told = std::exchange(reply_, nullptr)) call_back(told, std::move(answer));
   }
 
  private:

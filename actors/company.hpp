@@ -74,7 +74,9 @@ struct company_options {
 // After each item of the way to readiness: done, of how many, which ("Decode batch:4 query:1 blocks:128").
 using progress_callback = std::function<void(const warm_up_progress&)>;
 
-// All calls from one thread at a time, except where a comment says otherwise.
+// All calls from one thread at a time, except where a comment says otherwise, and none from an actor that
+// shares its thread with others: they wait for actors. (Where the company is to be an actor's own, spawn that
+// with caf::detached.)
 class company {
  public:
   // Loads and starts. Warming up goes on behind; the gateways may open meanwhile (they report not ready).
@@ -97,14 +99,16 @@ class company {
   result<std::uint16_t> serve_http(net::http_options options);
   result<std::uint16_t> serve_tcp(const net::tcp_options& options);
 
-  // The engine as the embedding program uses it. Any thread; a reference is good until stop(), after which
-  // the port is another that refuses everything with `unavailable`.
+  // The engine as the embedding program uses it. Any thread; a reference is good as long as this object.
+  // After stop() all is refused with `unavailable`.
   net::engine_port& port();
   // Any thread.
   net::engine_status status() const;
   // The name of the actor whose end brought the company down; nothing while all is well. Any thread.
   std::optional<std::string> failure() const;
-  // `callback` runs once, on any thread, when an actor has died; at once where that has happened already.
+  // `callback` runs once, on any thread, when the company has failed (an actor that is started anew is no
+  // failure); at once where that has happened already. It must not call stop(), which waits for whoever calls
+  // it: another thread has to.
   void on_failure(std::function<void(const std::string& actor)> callback);
 
   // Goes on by these limits, or, where one of them cannot be had, by those that it has. `reply` is called

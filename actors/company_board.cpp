@@ -78,6 +78,12 @@ void company_board::failed(const std::string& actor, const std::string& why) {
   if (callback) callback(actor);
 }
 
+void company_board::stopped() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
 void company_board::looked_after(steady_time now, std::optional<std::string> silent) {
   // What it does once a second may be late on a busy machine.
   constexpr std::chrono::seconds leeway{10};
@@ -96,6 +102,7 @@ net::engine_status company_board::status(steady_time now) const {
     return net::engine_status{.live = true, .ready = false, .reason = why};
   };
   if (failure_) return {.live = false, .ready = false, .reason = *failure_ + " " + failure_reason_};
+  if (stopped_) return {.live = false, .ready = false, .reason = "the company has stopped"};
   if (is_late(step_due_, now)) return hangs("a step does not end");
   if (is_late(warm_up_due_, now)) return hangs("a step of the warm-up does not end");
   if (is_queue_late(now)) return hangs("the queue does not move");
@@ -146,12 +153,14 @@ void company_board::on_failure(std::function<void(const std::string& actor)> cal
 
 company_board::news company_board::wait_news(std::size_t seen) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return progress_.size() > seen || ready_ || interrupted_ || failure_; });
+  changed_.wait(lock,
+                [&] { return progress_.size() > seen || ready_ || interrupted_ || failure_ || stopped_; });
   news out;
   for (std::size_t i = seen; i < progress_.size(); ++i) out.progress.push_back(progress_[i]);
-  out.ready = ready_;
+  out.ready = ready_ && !stopped_;
   out.interrupted = interrupted_;
   out.failure = failure_;
+  if (stopped_ && !failure_) out.failure = "the company";
   return out;
 }
 

@@ -31,12 +31,14 @@ struct warm_up_progress {
 class company_board {
  public:
   // `step_deadline`: for the work (work_of()) of up to 512 rows, and once more for every 512 more.
-  explicit company_board(std::chrono::nanoseconds step_deadline) : step_deadline_(step_deadline.count()) {}
+  explicit company_board(std::chrono::nanoseconds step_deadline) { set_step_deadline(step_deadline); }
 
   // Supervisor.
   // Of the steps to come.
   void set_step_deadline(std::chrono::nanoseconds deadline) {
-    step_deadline_.store(deadline.count(), relaxed);
+    // So that neither many of them nor a time that long from now are more than a clock can tell.
+    constexpr std::chrono::nanoseconds longest = std::chrono::hours{24 * 30};
+    step_deadline_.store(std::min(deadline, longest).count(), relaxed);
   }
   // The first of so many items has begun; one is over.
   void warm_up_begins(std::int32_t total);
@@ -74,6 +76,8 @@ class company_board {
   bool runs_step() const { return step_due_.load(relaxed) != none; }
   // The company is stopped: who loses its device from here on has not failed.
   void begin_stop() { is_stopping_.store(true, relaxed); }
+  // Nobody is left.
+  void stopped();
   bool is_stopping() const { return is_stopping_.load(relaxed); }
   // Scheduler: requests could run, but no step is with the runner; that is not so.
   void queue_waits(steady_time now) {
@@ -119,6 +123,7 @@ class company_board {
     bool interrupted = false;
     std::optional<std::string> failure;
   };
+  // A company that has stopped has failed.
   news wait_news(std::size_t seen);
   // wait_news() returns at once from now on.
   void interrupt();
@@ -148,7 +153,7 @@ class company_board {
     return at != none && now.time_since_epoch().count() > at;
   }
 
-  std::atomic<std::int64_t> step_deadline_;  // ns
+  std::atomic<std::int64_t> step_deadline_{0};  // ns
   std::atomic<std::int64_t> step_due_{none};
   std::atomic<std::int64_t> warm_up_due_{none};
   std::atomic<std::int64_t> queue_due_{none};
@@ -161,6 +166,7 @@ class company_board {
   bool ready_ = false;
   std::string starting_ = "starting";  // before an item of the warm-up is over
   bool draining_ = false;
+  bool stopped_ = false;
   bool interrupted_ = false;
   replacement_record runner_;
   steady_time opening_moved_{};

@@ -75,8 +75,8 @@ drain_outcome company::drain(std::chrono::nanoseconds grace) {
   constexpr std::chrono::milliseconds for_last_ends{500};  // of those that were aborted, on their way
   if (state_->stopped) return drain_outcome::complete;
   constexpr std::chrono::hours longest_grace{24 * 365};
-  const steady_time end = std::chrono::steady_clock::now() +
-                          std::min<std::chrono::nanoseconds>(grace, longest_grace) + for_the_answer;
+  grace = std::clamp<std::chrono::nanoseconds>(grace, std::chrono::nanoseconds{0}, longest_grace);
+  const steady_time end = std::chrono::steady_clock::now() + grace + for_the_answer;
   const auto drained =
       state_->ask_until<msg::company_drained>(end, state_->supervisor, msg::drain_company{grace});
   if (drained && drained->outcome == drain_outcome::complete) return drained->outcome;
@@ -130,8 +130,9 @@ void company::stop(const std::function<void()>& abandon) {
     state_->end_runner();
     state_->wait_for_everybody(self, abandon);
   }
-  state_->port = std::make_unique<net::closed_port>(
-      [] { return net::engine_status{.live = false, .ready = false, .reason = "the company has stopped"}; });
+  state_->board->stopped();
+  state_->port->lead_to(
+      std::make_shared<net::closed_port>([board = state_->board] { return board->status({}); }));
   if (state_->traces) state_->traces->close();
   state_->ports = {};
   state_->directory = std::make_shared<company_directory>();

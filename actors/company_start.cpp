@@ -124,7 +124,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   ports.system = system;
   ports.directory = directory;
   ports.numbers = std::make_shared<request_numbers>((*answer)->tokenizers.size());
-  port = std::make_unique<actor_port>(gateway_actor(), ports);
+  port.emplace(std::make_shared<actor_port>(gateway_actor(), ports));
   return {};
 }
 

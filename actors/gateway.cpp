@@ -32,7 +32,7 @@ void gateway_state::output(const stream_batch& events) {
     if (found == streams_.end()) continue;
     const client_stream_ptr stream = found->second;
     if (event.end) streams_.erase(found);
-    stream->push(event);
+    if (!stream->push(event)) abort(event.id);
   }
   go_on_draining();
 }

@@ -92,9 +92,12 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   submission->tenant = request.user;
   submission->cache_salt = request.cache_salt;
   if (message.index > 0) submission->fork_of = message.first;
+  // Longer ones are more than a clock can tell.
+  constexpr std::chrono::nanoseconds longest = std::chrono::hours{24 * 365};
   if (const auto timeout = timeout_of(request); timeout.count() > 0)
-    submission->deadline = message.arrival + timeout;
-  if (parts_.queue_timeout.count() > 0) submission->queue_deadline = message.arrival + parts_.queue_timeout;
+    submission->deadline = message.arrival + std::min(timeout, longest);
+  if (parts_.queue_timeout.count() > 0)
+    submission->queue_deadline = message.arrival + std::min(parts_.queue_timeout, longest);
 
   processor_->open(message.id, submission->prompt, submission->sampling);
   stream entry;

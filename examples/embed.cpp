@@ -36,12 +36,16 @@ caf::behavior reader(caf::event_based_actor* self, troupe::net::engine_port* eng
   request->prompt = chat;
   request->sampling.temperature = 0.0F;
   request->sampling.max_tokens = 64;
-  // The sink may be called on any thread: it only sends.
-  const auto to_self = caf::actor_cast<caf::actor>(self);
-  engine->generate(request, [to_self](const troupe::stream_event& event) {
+  // The sink may be called on any thread: it only sends, and does not keep its actor alive.
+  const auto address = self->address();
+  const auto id = engine->generate(request, [address](const troupe::stream_event& event) {
+    const auto to_self = caf::actor_cast<caf::actor>(address);
+    if (!to_self) return;
     if (!event.text.empty()) caf::anon_send(to_self, text_atom::value, event.text);
     if (event.end) caf::anon_send(to_self, end_atom::value, std::string(to_string(event.end->reason)));
   });
+  // Whatever ends this actor ends its request, too.
+  self->attach_functor([engine, id] { engine->abort(id); });
   return {
       [](text_atom, const std::string& text) { std::fputs(text.c_str(), stdout); },
       [self](end_atom, const std::string& reason) {

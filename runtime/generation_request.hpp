@@ -26,6 +26,9 @@ struct token_prompt {
   std::vector<token_id> ids = {};
 };
 
+// Answers to one request at most, as OpenAI's API has it.
+inline constexpr std::int32_t max_choices = 128;
+
 struct generation_request {
   std::variant<chat_prompt, text_prompt, token_prompt> prompt = {};
   sampling_params sampling;

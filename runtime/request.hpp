@@ -34,8 +34,8 @@ struct sampling_params {
   float presence_penalty = 0.0F;
   float frequency_penalty = 0.0F;
   float repetition_penalty = 1.0F;
-  std::uint64_t seed = 0;  // the gateway draws one where the client gave none
-  bool is_seeded = true;   // the client gave it: its tokens are those that this seed draws
+  std::uint64_t seed = 0;  // HTTP and TCP draw one where the client gave none; who embeds draws its own
+  bool is_seeded = true;   // it was given: its tokens are those that this seed draws
   std::vector<std::string> stop = {};
   std::vector<token_id> stop_token_ids = {};
   bool include_stop_str_in_output = false;

@@ -20,7 +20,9 @@
 namespace troupe::net {
 
 // One client's stream. Called from any thread, in order, never after an event with `end`; must not block, nor
-// ask for the end of all.
+// ask for the end of all. One that throws is called no more, and its request is aborted. It should hold no
+// actor that waits for it alive (caf::actor_addr): who has gone away is not asked for, but aborts its
+// request.
 using stream_sink = std::function<void(stream_event)>;
 // The same for the streams of all answers to one request: `index` tells which.
 using choice_sink = std::function<void(std::int32_t index, stream_event)>;
@@ -57,11 +59,17 @@ struct tokenize_reply {
 class engine_port {
  public:
   virtual ~engine_port() = default;
-  // Opens request->n streams of one prompt, and gives their ids by index. The only end of each is an event
-  // with `end`, also for a refusal: its `failure` holds the reason.
+  // Opens request->n streams (1 to max_choices) of one prompt, and gives their ids by index. The only end of
+  // each is an event with `end`, also for a refusal: its `failure` holds the reason. Another n, and a request
+  // that is none, end so before this returns, under the id 0; all do where the company has stopped.
   virtual std::vector<request_id> generate_choices(generation_request_ptr request, choice_sink sink) = 0;
-  // The same where one answer is wanted.
+  // The same where one answer is wanted, whatever n says.
   request_id generate(generation_request_ptr request, stream_sink sink) {
+    if (request && request->n != 1) {
+      auto single = std::make_shared<generation_request>(*request);
+      single->n = 1;
+      request = std::move(single);
+    }
     return generate_choices(
                std::move(request),
                [sink = std::move(sink)](std::int32_t, stream_event event) { sink(std::move(event)); })

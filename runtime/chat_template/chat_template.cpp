@@ -16,6 +16,14 @@ constexpr std::string_view chatml_source =
     "'<|im_end|>' + '\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
+// By its words: what else it says may be in any form.
+bool explains_tool_calls(std::string_view source) {
+  const std::size_t call = source.find("<tool_call>"), name = source.find("\"name", call),
+                    arguments = source.find("\"arguments", call);
+  return source.find("tools") != std::string_view::npos && arguments != std::string_view::npos &&
+         name < arguments;
+}
+
 }  // namespace
 
 struct chat_template::program {
@@ -29,12 +37,11 @@ result<chat_template> chat_template::compile(std::string_view source, template_l
     return fail(error_code::unsupported, fmt::format("the chat template has {} bytes; the most is {}",
                                                      source.size(), limits.max_source));
   }
-  const auto says = [&](std::string_view words) { return source.find(words) != std::string_view::npos; };
   auto statements = jinja::parse_template(source, limits.max_depth);
   if (!statements) return tl::unexpected(statements.error());
   chat_template compiled;
-  compiled.program_ = std::make_shared<const program>(
-      program{std::move(*statements), limits, says("tools") && says("<tool_call>") && says("\"arguments")});
+  compiled.program_ =
+      std::make_shared<const program>(program{std::move(*statements), limits, explains_tool_calls(source)});
   return compiled;
 }
 

@@ -38,7 +38,9 @@ struct prompt_builder {
     context["eos_token"] = text_of(vocabulary, vocabulary.eos());
     context["tools"] = knows_tools ? prompt.tools : nullptr;
     context["documents"] = nullptr;
-    const auto text = chat.render(context);
+    auto text = chat.render(context);
+    const bool has_instructions = !knows_tools && !prompt.tools.is_null();
+    if (!text && has_instructions && tell_the_user_instead(context["messages"])) text = chat.render(context);
     if (!text) return fail(text.error().code, text.error().message, "messages");
     return not_empty(
         vocabulary.encode(*text, {.add_special_tokens = prompt.add_special_tokens, .parse_special = true}),

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/grammar/tool_calls.hpp"
+#include "runtime/grammar/tool_call_form.hpp"
 
 namespace troupe {
 namespace {
@@ -14,8 +14,9 @@ using json = nlohmann::ordered_json;
 using form = grammar::tool_call_form;
 
 std::string call(const std::string& name, const std::string& arguments) {
-  return fmt::format("{}{}{}{}{}", form::before_name, name, form::before_arguments, arguments,
-                     form::after_arguments);
+  const std::string quoted = json(name).dump();
+  return fmt::format("{}{}{}{}{}", form::before_name, quoted.substr(1, quoted.size() - 2),
+                     form::before_arguments, arguments, form::after_arguments);
 }
 
 std::string instructions(const json& tools) {
@@ -44,7 +45,11 @@ void add_instructions(json& messages, const json& tools) {
 void write_out_calls(json& message) {
   for (const json& each : message["tool_calls"]) {
     const json& function = each["function"];
-    append(message["content"], call(function["name"].get<std::string>(), function["arguments"].dump()), "\n");
+    const json& arguments = function["arguments"];
+    append(message["content"],
+           call(function["name"].get<std::string>(),
+                arguments.is_string() ? arguments.get<std::string>() : arguments.dump()),
+           "\n");
   }
   message.erase("tool_calls");
 }
@@ -53,24 +58,32 @@ void write_out_calls(json& message) {
 
 void write_out_tools(json& messages, const json& tools) {
   json written = json::array();
-  bool after_result = false;
+  bool follows_result = false;  // what users say belongs to it
   for (json& message : messages) {
-    const bool is_result = message["role"] == "tool";
-    if (message.contains("tool_calls") && !message["tool_calls"].is_null()) write_out_calls(message);
-    if (is_result) {
-      const std::string result =
-          fmt::format("<tool_response>\n{}\n</tool_response>", message["content"].get<std::string>());
-      if (after_result)
-        append(written.back()["content"], result, "\n");
-      else
-        written.push_back({{"role", "user"}, {"content", result}});
-    } else {
+    const json role = message["role"];
+    const bool has_calls = message.contains("tool_calls") && !message["tool_calls"].is_null();
+    if (role == "assistant" && has_calls) write_out_calls(message);
+    if (role == "tool")
+      message = {{"role", "user"},
+                 {"content", fmt::format("<tool_response>\n{}\n</tool_response>",
+                                         message["content"].get<std::string>())}};
+    if (follows_result && message["role"] == "user")
+      append(written.back()["content"], message["content"].get<std::string>(), "\n");
+    else
       written.push_back(std::move(message));
-    }
-    after_result = is_result;
+    follows_result = role == "tool" || (follows_result && role == "user");
   }
   messages = std::move(written);
   if (!tools.is_null()) add_instructions(messages, tools);
+}
+
+bool tell_the_user_instead(json& messages) {
+  if (messages.size() < 2 || messages[0]["role"] != "system" || messages[1]["role"] != "user") return false;
+  json said = messages[0]["content"];
+  append(said, messages[1]["content"].get<std::string>(), "\n\n");
+  messages[1]["content"] = std::move(said);
+  messages.erase(0);
+  return true;
 }
 
 }  // namespace troupe

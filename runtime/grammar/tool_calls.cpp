@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/grammar/embedded_schema.hpp"
 #include "runtime/grammar/structural_tag.hpp"
+#include "runtime/grammar/tool_call_form.hpp"
 #include "runtime/openai/json_reader.hpp"
 
 namespace troupe::grammar {
@@ -66,7 +66,7 @@ class tool_call_writer {
     const auto response = document.find("response");
     if (document.value("must_call", false)) return calls(only_once);
     if (response == document.end()) return text_with_calls(only_once);
-    const auto answer = schema_symbol(builder_, *response, "/response", options_, limits_);
+    const auto answer = schema_symbol(builder_, *response, "", options_, limits_);
     if (!answer) return answer;
     return builder_.choice({*answer, calls(only_once)});
   }

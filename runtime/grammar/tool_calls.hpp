@@ -1,28 +1,12 @@
-// What a model writes that may call tools: text, and calls in the form that Nous Research's Hermes models
-// brought up and Qwen's, among others, are trained on.
-// Source: https://huggingface.co/NousResearch/Hermes-2-Pro-Llama-3-8B (prompt format for function calling).
+// What a model writes that may call tools: text, and calls of the form of tool_call_form.hpp.
 #pragma once
-#include <string>
 #include <string_view>
 
 #include "runtime/grammar/grammar_builder.hpp"
 #include "runtime/grammar/json_schema/options.hpp"
+#include "runtime/result.hpp"
 
 namespace troupe::grammar {
-
-// A call is
-//   <tool_call>
-//   {"name": "NAME", "arguments": {...}}
-//   </tool_call>
-// with the white space shown; arguments may have their own.
-struct tool_call_form {
-  static constexpr std::string_view opening = "<tool_call>";
-  static constexpr std::string_view before_name = "<tool_call>\n{\"name\": \"";
-  static constexpr std::string_view before_arguments = "\", \"arguments\": ";
-  // No JSON text has it in it: within a string there is no line break, and elsewhere no '<'.
-  static constexpr std::string_view after_arguments = "}\n</tool_call>";
-  static constexpr std::string_view between_calls = "\n";
-};
 
 // {"tools": [{"function": {"name": "f", "parameters": SCHEMA}}, ...], "only": "", "must_call": false,
 //  "only_once": false, "response": SCHEMA}

@@ -1,5 +1,6 @@
 // Members that whole answers, chunks and frames have in common.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,7 +29,7 @@ void add_choice(usage& all, const usage& choice);
 // {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details": {"cached_tokens"}}
 void write_usage(json_writer& out, const usage& tokens);
 // "finish_reason" and vLLM's "stop_reason": the stop string or token id that matched, else null.
-// nullptr writes both as null. Where the model has called tools (`calls`) and stopped, the reason is
+// nullptr writes both as null. Where the model stopped and has called tools (`calls`), the reason is
 // "tool_calls".
 void write_finish(json_writer& out, const finished* end, bool calls = false);
 // The "id" and "type" of a call: other ones in each choice of each answer.

@@ -87,7 +87,7 @@ void chunk_stream::append_chunk(std::size_t index, const piece& brings, const st
     chunk.key("text").string(brings.text);
   }
   write_logprobs(chunk, of, event);
-  write_finish(chunk, end, of.calls.complete_calls() > 0);
+  write_finish(chunk, end, of.calls.has_called());
   if (options_.return_token_ids) {
     if (first && options_.kind == answer_kind::completion) {
       chunk.key("prompt_token_ids");
@@ -116,7 +116,9 @@ void chunk_stream::write_delta(json_writer& out, std::size_t index, const piece&
   out.key("delta").begin_object();
   if (first) out.key("role").string("assistant");
   if (brings.call == nullptr) {
-    out.key("content").string(brings.text).end_object();
+    // Where there may be calls, an answer without text has no content either, as a whole one.
+    if (!brings.text.empty() || !options_.tool_calls) out.key("content").string(brings.text);
+    out.end_object();
     return;
   }
   const tool_call_part& call = *brings.call;

@@ -44,16 +44,14 @@ result<std::string> join_parts(const json& parts, std::size_t index) {
 }
 
 // A call's arguments as an object, which templates take, whether they came as one or, as OpenAI has it, as
-// the text of one.
+// the text of one. Other texts, as of a call that was cut off, stay what they are.
 result<json> read_arguments(const json& arguments, std::size_t index, std::size_t call) {
-  const std::string at = fmt::format(".tool_calls[{}].function.arguments", call);
+  if (arguments.is_null() || arguments == "") return json::object();
   if (arguments.is_object()) return arguments;
-  if (!arguments.is_string()) return wrong(index, at + " must be the text of a JSON object");
-  const auto& text = arguments.get_ref<const std::string&>();
-  if (text.empty()) return json::object();
-  auto read = read_json(text);
-  if (!read || !read->is_object()) return wrong(index, at + " must be the text of a JSON object");
-  return std::move(*read);
+  if (!arguments.is_string())
+    return wrong(index, fmt::format(".tool_calls[{}].function.arguments must be a string", call));
+  auto read = read_json(arguments.get_ref<const std::string&>());
+  return read && read->is_object() ? std::move(*read) : arguments;
 }
 
 result<void> read_tool_calls(json& calls, std::size_t index) {
@@ -65,7 +63,7 @@ result<void> read_tool_calls(json& calls, std::size_t index) {
       return wrong(index, fmt::format(".tool_calls[{}] must have a \"function\"", i));
     if (!function->value("name", json()).is_string())
       return wrong(index, fmt::format(".tool_calls[{}].function.name must be a string", i));
-    auto arguments = read_arguments(function->value("arguments", json("")), index, i);
+    auto arguments = read_arguments(function->value("arguments", json()), index, i);
     if (!arguments) return tl::unexpected<error>(arguments.error());
     (*function)["arguments"] = std::move(*arguments);
   }

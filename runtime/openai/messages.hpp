@@ -7,7 +7,7 @@ namespace troupe::openai {
 
 // A non-empty array of objects with a string "role". "content" may be a string, null or an array of text
 // parts, which are joined by line breaks as vLLM does for templates that take strings. The
-// arguments of "tool_calls" may be an object or the text of one, and become an object. Other members are
+// arguments of "tool_calls" may be an object or a text; that of an object becomes one. Other members are
 // kept.
 result<json> read_messages(const json& messages);
 

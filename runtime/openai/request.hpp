@@ -21,8 +21,6 @@ struct request_context {
 
 enum class answer_kind { chat, completion };
 
-// Answers to one request at most, as OpenAI's API has it.
-inline constexpr std::int32_t max_choices = 128;
 inline constexpr std::size_t max_user_bytes = 1024;  // of a tenant's name
 
 // How the client wants its answer.

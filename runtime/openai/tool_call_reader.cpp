@@ -1,9 +1,8 @@
 #include "runtime/openai/tool_call_reader.hpp"
 
 #include <algorithm>
-#include <utility>
 
-#include "runtime/grammar/tool_calls.hpp"
+#include "runtime/grammar/tool_call_form.hpp"
 
 namespace troupe::openai {
 namespace {
@@ -26,64 +25,90 @@ std::size_t without_space_at_end(std::string_view text) {
 answer_part tool_call_reader::add(std::string_view piece) {
   kept_ += piece;
   answer_part into;
-  while (place_ == place::content ? read_content(into)
-         : place_ == place::name  ? read_name(into)
-                                  : read_arguments(into)) {
-  }
+  bool goes_on = true;
+  while (goes_on) switch (place_) {
+      case place::content:
+        goes_on = read_content(into);
+        break;
+      case place::name:
+        goes_on = read_name(into);
+        break;
+      case place::arguments:
+        goes_on = read_arguments(into);
+        break;
+      case place::closing:
+        goes_on = read_closing();
+    }
   return into;
 }
 
 // Whether there is more to read: each of these.
 bool tool_call_reader::read_content(answer_part& into) {
   const std::size_t opening = kept_.find(form::before_name);
+  const bool has_opened = opening != std::string::npos;
   const std::string_view before = std::string_view(kept_).substr(0, opening);
-  const std::size_t open_end = opening == std::string::npos ? begun_at_end(before, form::before_name) : 0;
-  const std::size_t told = without_space_at_end(before.substr(0, before.size() - open_end));
+  const std::size_t may_open = has_opened ? 0 : begun_at_end(before, form::before_name);
+  const std::size_t told = without_space_at_end(before.substr(0, before.size() - may_open));
   into.content += before.substr(0, told);
-  if (opening == std::string::npos) {
-    kept_.erase(0, told);
-    return false;
+  if (has_opened) {
+    space_ = opening - told;
+    place_ = place::name;
   }
-  kept_.erase(0, opening);
-  place_ = place::name;
-  return true;
+  kept_.erase(0, told);
+  return has_opened;
 }
 
 bool tool_call_reader::read_name(answer_part& into) {
-  const std::size_t end = kept_.find(form::before_arguments, form::before_name.size());
+  const std::size_t begin = space_ + form::before_name.size();
+  const std::size_t end = kept_.find(form::before_arguments, begin);
   if (end == std::string::npos) return false;
-  into.calls.push_back({begun_++, kept_.substr(form::before_name.size(), end - form::before_name.size())});
+  into.calls.push_back({begun_++, kept_.substr(begin, end - begin)});
   kept_.erase(0, end + form::before_arguments.size());
   place_ = place::arguments;
   return true;
 }
 
+// How much of `text` is the arguments', an object, whose end it may hold.
+std::size_t tool_call_reader::arguments_in(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string_) {
+      in_string_ = escaped_ || c != '"';
+      escaped_ = !escaped_ && c == '\\';
+    } else if (c == '"') {
+      in_string_ = true;
+    } else if (c == '{' || c == '[') {
+      ++depth_;
+    } else if ((c == '}' || c == ']') && depth_ > 0 && --depth_ == 0) {
+      place_ = place::closing;
+      return i + 1;
+    }
+  }
+  return text.size();
+}
+
 bool tool_call_reader::read_arguments(answer_part& into) {
-  const std::size_t end = kept_.find(form::after_arguments);
-  const bool is_over = end != std::string::npos;
-  add_arguments(into, is_over ? end : kept_.size() - begun_at_end(kept_, form::after_arguments));
-  if (!is_over) return false;
+  const std::size_t bytes = arguments_in(kept_);
+  if (bytes > 0) {
+    const std::size_t index = begun_ - 1;
+    if (into.calls.empty() || into.calls.back().index != index) into.calls.push_back({index});
+    into.calls.back().arguments += std::string_view(kept_).substr(0, bytes);
+    kept_.erase(0, bytes);
+  }
+  return place_ == place::closing;
+}
+
+bool tool_call_reader::read_closing() {
+  if (kept_.size() < form::after_arguments.size()) return false;
   kept_.erase(0, form::after_arguments.size());
   ++complete_;
   place_ = place::content;
   return true;
 }
 
-void tool_call_reader::add_arguments(answer_part& into, std::size_t bytes) {
-  if (bytes == 0) return;
-  const std::size_t index = begun_ - 1;
-  if (into.calls.empty() || into.calls.back().index != index) into.calls.push_back({index});
-  into.calls.back().arguments += std::string_view(kept_).substr(0, bytes);
-  kept_.erase(0, bytes);
-}
-
 void tool_call_reader::end(answer_part& into) {
-  // Of the end's beginning only what may be the arguments' own is theirs.
-  const bool is_in_end = kept_.find('<') != std::string::npos;
-  if (place_ == place::arguments)
-    add_arguments(into, is_in_end ? 0 : kept_.size());
-  else if (begun_ == 0 || without_space_at_end(kept_) > 0)
-    into.content += kept_;
+  const bool is_content = place_ == place::name || begun_ == 0 || without_space_at_end(kept_) > 0;
+  if (place_ != place::closing && is_content) into.content += kept_;
   kept_.clear();
 }
 

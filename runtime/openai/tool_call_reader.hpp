@@ -1,5 +1,4 @@
-// Finds the calls in a text that a model writes piece by piece (runtime/grammar/tool_calls.hpp says how they
-// look).
+// Finds the calls in a text that a model writes piece by piece (runtime/grammar/tool_call_form.hpp).
 #pragma once
 #include <cstddef>
 #include <string>
@@ -23,25 +22,30 @@ struct answer_part {
 
 class tool_call_reader {
  public:
-  // The next piece. What may be the beginning of a call, or of its end, is kept back until that is known; so
-  // is white space, which is left out before and behind calls, and at the end of a text that has some.
+  // The next piece. What may be the beginning of a call is kept back until that is known, and so is white
+  // space, which is left out in front of a call and behind the last.
   answer_part add(std::string_view piece);
   // The text is over: adds what was kept back. A call whose name was not whole by then is content.
   void end(answer_part& into);
-  // Calls that have been written to their ends.
-  std::size_t complete_calls() const { return complete_; }
+  // Whether there were calls, and each was written to its end.
+  bool has_called() const { return begun_ > 0 && begun_ == complete_; }
 
  private:
   bool read_content(answer_part& into);
   bool read_name(answer_part& into);
   bool read_arguments(answer_part& into);
-  void add_arguments(answer_part& into, std::size_t bytes);
+  bool read_closing();
+  std::size_t arguments_in(std::string_view text);
 
-  enum class place { content, name, arguments };
+  enum class place { content, name, arguments, closing };
   place place_ = place::content;
-  std::string kept_;  // not told yet
-  std::size_t begun_ = 0;
+  std::string kept_;       // not told yet
+  std::size_t space_ = 0;  // bytes of it in front of a call
+  std::size_t begun_ = 0;  // calls
   std::size_t complete_ = 0;
+  std::size_t depth_ = 0;  // of the arguments: objects and arrays that are open
+  bool in_string_ = false;
+  bool escaped_ = false;
 };
 
 }  // namespace troupe::openai

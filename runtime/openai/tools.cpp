@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "runtime/grammar/json_schema/unknown_words.hpp"
 #include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/schema_warnings.hpp"
 
@@ -24,6 +27,33 @@ bool is_tool_name(std::string_view name) {
            std::string_view("_-.:/").find(c) != std::string_view::npos;
   };
   return !name.empty() && name.size() <= longest_name && std::ranges::all_of(name, allowed);
+}
+
+// Arguments are an object, and of that what the schema names, unless it says more of others itself: a
+// function has no use for them.
+result<json> schema_of_arguments(json parameters) {
+  if (parameters.empty()) parameters = {{"properties", json::object()}};
+  const auto type = parameters.find("type");
+  const bool may_be_object = type == parameters.end() || *type == "object" ||
+                             (type->is_array() && std::ranges::find(*type, "object") != type->end());
+  if (!may_be_object)
+    return fail(error_code::invalid_argument, ".function.parameters must be of the type \"object\"");
+  parameters["type"] = "object";
+  constexpr std::array<std::string_view, 12> of_others{"additionalProperties",
+                                                       "patternProperties",
+                                                       "unevaluatedProperties",
+                                                       "propertyNames",
+                                                       "$ref",
+                                                       "allOf",
+                                                       "anyOf",
+                                                       "oneOf",
+                                                       "not",
+                                                       "if",
+                                                       "$dynamicRef",
+                                                       "minProperties"};
+  const auto says = [&](std::string_view word) { return parameters.contains(word); };
+  if (says("properties") && std::ranges::none_of(of_others, says)) parameters["additionalProperties"] = false;
+  return parameters;
 }
 
 class tools_reader {
@@ -66,11 +96,12 @@ class tools_reader {
     const json description = function.value("description", json());
     if (!description.is_null() && !description.is_string())
       return reject(at, ".function.description must be a string");
-    json parameters = function.value("parameters", json());
-    if (parameters.is_null())
-      parameters = {{"type", "object"}, {"properties", json::object()}, {"additionalProperties", false}};
-    if (!parameters.is_object()) return reject(at, ".function.parameters must be a JSON Schema, an object");
-    functions_.push_back({{"function", {{"name", name}, {"parameters", std::move(parameters)}}}});
+    const json parameters = function.value("parameters", json());
+    if (!parameters.is_null() && !parameters.is_object())
+      return reject(at, ".function.parameters must be a JSON Schema, an object");
+    auto arguments = schema_of_arguments(parameters);
+    if (!arguments) return reject(at, arguments.error().message);
+    functions_.push_back({{"function", {{"name", name}, {"parameters", std::move(*arguments)}}}});
   }
 
   bool is_known(const json& name) const {
@@ -116,13 +147,15 @@ class tools_reader {
   grammar_spec_ptr grammar(bool only_once) {
     grammar_spec spec = asked_ ? *asked_ : grammar_spec{.fixed_order = true, .plain_integers = true};
     std::string response;
-    if (asked_ && !must_call_) {
-      if (spec.kind == grammar_kind::json_schema) response = spec.text;
-      if (spec.kind == grammar_kind::json_object) response = R"({"type": "object"})";
-      if (response.empty()) {
-        fields_.reject("tools", fmt::format("tools cannot be used beside a {}", to_string(spec.kind)));
-        return nullptr;
-      }
+    if (asked_ && spec.kind == grammar_kind::json_schema) response = spec.text;
+    if (asked_ && spec.kind == grammar_kind::json_object) response = R"({"type": "object"})";
+    if (asked_ && response.empty()) {
+      fields_.reject("tools", fmt::format("tools cannot be used beside a {}", to_string(spec.kind)));
+      return nullptr;
+    }
+    if (must_call_) {
+      response.clear();
+      spec.warnings.clear();
     }
     spec.kind = grammar_kind::tool_calls;
     spec.text = fmt::format(R"({{"tools":{},"only":"{}","must_call":{},"only_once":{}{}{}}})",

@@ -106,7 +106,7 @@ void whole_answer::write_choice(json_writer& out, const answer_identity& identit
   } else {
     write_completion_logprobs(out, from.logprobs, style, text_offset);
   }
-  write_finish(out, from.end ? &*from.end : nullptr, calls.complete_calls() > 0);
+  write_finish(out, from.end ? &*from.end : nullptr, calls.has_called());
   if (options.return_token_ids) {
     out.key("token_ids");
     write_ids(out, from.tokens);

@@ -53,7 +53,9 @@ struct details_deleter {
 using details_ptr = std::unique_ptr<sequence_details, details_deleter>;
 inline details_ptr make_details(std::pmr::memory_resource* memory) {
   using tokens = std::pmr::vector<token_id>;
-  return details_ptr(std::pmr::polymorphic_allocator<>(memory).new_object<sequence_details>(tokens(memory)));
+  // Not new_object(), which has parentheses around what it gives an aggregate: Clang takes those from 16 on.
+  auto* const place = std::pmr::polymorphic_allocator<>(memory).allocate_object<sequence_details>();
+  return details_ptr(new (place) sequence_details{tokens(memory)});
 }
 
 }  // namespace troupe

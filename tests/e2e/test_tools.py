@@ -80,7 +80,19 @@ def test_a_result_comes_back_to_the_model(client):
     result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "rain, 12 degrees"}
     second = ask(client, messages=[*QUESTION, message.model_dump(exclude_none=True), result], tool_choice="none")
     assert second.choices[0].message.content
-    assert second.usage.prompt_tokens > len(QUESTION[0]["content"].split())
+    without = ask(client, messages=[*QUESTION, message.model_dump(exclude_none=True)], tool_choice="none")
+    assert second.usage.prompt_tokens > without.usage.prompt_tokens
+
+
+@pytest.mark.parametrize("members", [{"max_tokens": count} for count in range(28, 40)] +
+                         [{"stop": [stop]} for stop in ["</tool_call>", "\n</tool_call>", "}}", "}\n"]])
+def test_a_call_that_is_cut_off_has_arguments_that_parse_or_go_on(client, members):
+    choice = ask(client, tool_choice="required", parallel_tool_calls=False, **members).choices[0]
+    whole = ask(client, tool_choice="required", parallel_tool_calls=False).choices[0].message.tool_calls[0]
+    if choice.message.tool_calls:
+        assert whole.function.arguments.startswith(choice.message.tool_calls[0].function.arguments)
+        answered = {"role": "tool", "tool_call_id": choice.message.tool_calls[0].id, "content": "no such call"}
+        assert ask(client, messages=[*QUESTION, choice.message.model_dump(exclude_none=True), answered]).choices
 
 
 def test_a_type_of_pydantic_is_read_back(client):

@@ -21,7 +21,7 @@ void check_sampling(const result<openai::parsed_request>& request) {
     require(!request.error().message.empty(), "an error says why");
     return;
   }
-  require(request->answer.n >= 1 && request->answer.n <= openai::max_choices, "choices are bounded");
+  require(request->answer.n >= 1 && request->answer.n <= troupe::max_choices, "choices are bounded");
   const sampling_params& asked = request->generation.sampling;
   if (!validate(asked, {.vocab_size = 300, .max_logprobs = 20, .max_stop_strings = 16})) return;
   for (const float number : {asked.temperature, asked.top_p, asked.min_p, asked.presence_penalty,

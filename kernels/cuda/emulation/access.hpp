@@ -4,12 +4,17 @@
 
 namespace troupe::kernels::cuda::emulation {
 
-enum class access : std::uint8_t { read, write, atomic };
+// relaxed: a store that several threads may do at once, and that orders nothing.
+enum class access : std::uint8_t { read, write, atomic, relaxed };
 
 // "read of", "write to", ...: to be followed by what is accessed.
 constexpr const char* name(access kind) {
   if (kind == access::atomic) return "atomic operation on";
+  if (kind == access::relaxed) return "relaxed store to";
   return kind == access::read ? "read of" : "write to";
 }
+
+// Whether it may meet others of its kind.
+constexpr bool is_atomic(access kind) { return kind == access::atomic || kind == access::relaxed; }
 
 }  // namespace troupe::kernels::cuda::emulation

@@ -18,8 +18,9 @@ __attribute__((no_sanitize("thread"), noinline)) T atomically(T* memory, Operati
 }
 
 template <class T>
-__attribute__((no_sanitize("thread"))) void store_atomically(T* memory, T value) {
-  atomically(memory, [value](T) { return value; });
+__attribute__((no_sanitize("thread"), noinline)) void store_relaxed(T* memory, T value) {
+  check_access(memory, sizeof(T), access::relaxed, sizeof(T));
+  *memory = value;
 }
 
 }  // namespace troupe::kernels::cuda::emulation

@@ -53,14 +53,14 @@ bool in_order(const block_access& earlier) {
 void check_record(const place_record& record, access kind) {
   const block_access& write = record.write;
   // Another block's atomic operation is itself what orders, for a block that has carried out one.
-  const bool met_atomically = write.others && (kind == access::atomic || progress[current_block].acquired);
+  const bool met_atomically = write.others && (is_atomic(kind) || progress[current_block].acquired);
   if (of_this_launch(write) && write.block != current_block && !met_atomically && !in_order(write)) {
-    stop_race_of_blocks(kind == access::read ? "read of" : "write to", "wrote", write.block);
+    stop_race_of_blocks(name(kind), "wrote", write.block);
   }
   const block_access& read = record.read;
-  if (kind == access::write && of_this_launch(read) && (read.others || read.block != current_block) &&
-      !in_order(read)) {
-    stop_race_of_blocks("write to", "read", read.block);
+  const bool is_store = kind == access::write || kind == access::relaxed;
+  if (is_store && of_this_launch(read) && (read.others || read.block != current_block) && !in_order(read)) {
+    stop_race_of_blocks(name(kind), "read", read.block);
   }
 }
 
@@ -88,7 +88,7 @@ void check_between_blocks(std::size_t place, std::size_t bytes, access kind) {
     if (kind == access::read) {
       record->read = {launch_number, current_block, mine.fences, read_by_others};
     } else {
-      record->write = {launch_number, current_block, mine.fences, kind == access::atomic};
+      record->write = {launch_number, current_block, mine.fences, is_atomic(kind)};
     }
   }
   if (kind == access::atomic) {

@@ -41,7 +41,7 @@ void join(thread_access& record) {
 
 std::optional<thread_accesses::race> thread_accesses::race_of(access kind) const {
   if (!ordered(write_)) return race{write_.thread, "wrote"};
-  if (kind != access::atomic && !ordered(atomic_)) return race{atomic_.thread, "wrote atomically"};
+  if (!is_atomic(kind) && !ordered(atomic_)) return race{atomic_.thread, "wrote atomically"};
   if (kind != access::read && !ordered(read_)) return race{read_.thread, "read"};
   return std::nullopt;
 }
@@ -51,6 +51,7 @@ void thread_accesses::note(access kind) {
     case access::read:
       return join(read_);
     case access::atomic:
+    case access::relaxed:
       return join(atomic_);
     case access::write:
       write_ = access_now();

@@ -1,5 +1,8 @@
 // Kernels whose threads or blocks race, and the report that each must bring; beside each what is in order and
 // brings none.
+#include <cstdint>
+#include <string>
+
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/relaxed_store.cuh"
 #include "tests/cuda/cuda_fixture.hpp"
@@ -209,6 +212,21 @@ TEST_F(race_check, finds_blocks_that_race_for_device_memory) {
   EXPECT_REPORT("race between blocks: ");
   TROUPE_LAUNCH(write_and_read_back, 2, 1, 0, nullptr, memory.data(), 0, 0);
   EXPECT_REPORT("race between blocks: write to device memory that block");
+}
+
+// Each block stores to a place of its own, and then reads the other's.
+__global__ void store_and_look(std::uint32_t* places, std::uint32_t* out) {
+  kernels::cuda::store_relaxed(&places[2 * blockIdx.x], 7);
+  out[2 * blockIdx.x] = places[2 * (1 - blockIdx.x)];
+}
+
+TEST_F(race_check, a_relaxed_store_puts_nothing_in_order) {
+  const test::device_array<std::uint32_t> places(4);
+  const test::device_array<std::uint32_t> out(4);
+  for (int i = 0; i < 4; i++) {
+    TROUPE_LAUNCH(store_and_look, 2, 1, 0, nullptr, places.data(), out.data());
+    EXPECT_REPORT("race between blocks: ");
+  }
 }
 
 enum class hand_over { whole, without_fence, without_atomic };

@@ -82,7 +82,8 @@ const char* const a_called_tool =
     R"([{"role":"system","content":"Be brief."},{"role":"user","content":"Now?"},
   {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function",
     "function":{"name":"now","arguments":"{\"in\": \"UTC\"}"}},{"function":{"name":"now"}}]},
-  {"role":"tool","tool_call_id":"a","content":"noon"},{"role":"tool","content":"one"}])";
+  {"role":"tool","tool_call_id":"a","content":"noon"},{"role":"tool","content":"one"},
+  {"role":"user","content":"And?"}])";
 
 TEST_F(prompt_test, writes_tools_out_for_a_template_that_has_none) {
   chat_prompt prompt{nlohmann::ordered_json::parse(a_called_tool)};
@@ -96,7 +97,7 @@ TEST_F(prompt_test, writes_tools_out_for_a_template_that_has_none) {
                         "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"in\":\"UTC\"}}\n</tool_call>\n"
                         "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call><|im_end|>\n"
                         "<|im_start|>user\n<tool_response>\nnoon\n</tool_response>\n"
-                        "<tool_response>\none\n</tool_response><|im_end|>\n<|im_start|>assistant\n"))
+                        "<tool_response>\none\n</tool_response>\nAnd?<|im_end|>\n<|im_start|>assistant\n"))
       << written;
 }
 
@@ -104,6 +105,28 @@ TEST_F(prompt_test, tools_make_a_system_message_where_there_is_none) {
   chat_prompt prompt{nlohmann::ordered_json::parse(R"([{"role":"user","content":"hi"}])")};
   prompt.tools = nlohmann::ordered_json::parse(a_tool);
   EXPECT_TRUE(text(build(prompt)).starts_with("<|im_start|>system\nYou may call functions"));
+}
+
+TEST_F(prompt_test, tools_are_told_to_the_user_where_a_template_has_no_system) {
+  chat_ = *chat_template::compile(
+      "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+      "{% for m in messages %}{{ m.role }}:{{ m.content }}{% endfor %}");
+  chat_prompt prompt{nlohmann::ordered_json::parse(R"([{"role":"user","content":"Now?"}])")};
+  prompt.tools = nlohmann::ordered_json::parse(a_tool);
+  const std::string written = text(build(prompt));
+  EXPECT_TRUE(written.starts_with("user:You may call functions")) << written;
+  EXPECT_TRUE(written.ends_with("\n\nNow?")) << written;
+  EXPECT_EQ(chat(R"([{"role":"system","content":"x"},{"role":"user","content":"hi"}])").error().message,
+            "no system");
+}
+
+TEST_F(prompt_test, a_call_that_was_cut_off_is_written_as_it_is) {
+  const std::string written =
+      text(chat(R"([{"role":"user","content":"hi"},{"role":"assistant","content":"So:",
+    "tool_calls":[{"function":{"name":"a\"b","arguments":"{\"x\": "}}]}])"));
+  EXPECT_NE(written.find("So:\n<tool_call>\n{\"name\": \"a\\\"b\", \"arguments\": {\"x\": }\n</tool_call>"),
+            std::string::npos)
+      << written;
 }
 
 TEST_F(prompt_test, a_template_that_writes_calls_gets_tools_and_messages_as_they_are) {
@@ -115,7 +138,7 @@ TEST_F(prompt_test, a_template_that_writes_calls_gets_tools_and_messages_as_they
   prompt.tools = nlohmann::ordered_json::parse(a_tool);
   EXPECT_EQ(text(build(prompt)),
             "now;system:,user:,assistant:<tool_call>{\"name\": \"now\", \"arguments\": UTC}"
-            "<tool_call>{\"name\": \"now\", \"arguments\": },tool:,tool:,");
+            "<tool_call>{\"name\": \"now\", \"arguments\": },tool:,tool:,user:,");
 }
 
 TEST_F(prompt_test, passes_on_what_the_template_refuses) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/grammar/tool_call_form.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 
 namespace troupe::grammar {
@@ -71,7 +72,7 @@ TEST(tool_calls, what_is_no_call_may_be_held_to_a_schema) {
   expect(grammar, {"", "Hello", R"({"n": 6})", R"({"n": 5})" + add}, false);
 }
 
-TEST(tool_calls, faults_are_told_with_their_place_in_the_request) {
+TEST(tool_calls, faults_are_told_with_their_place) {
   const auto error_of = [](const std::string& text) {
     const auto builder = tool_call_grammar(text, {}, {});
     EXPECT_FALSE(builder.has_value()) << text;
@@ -82,7 +83,7 @@ TEST(tool_calls, faults_are_told_with_their_place_in_the_request) {
         {"function":{"name":"b","parameters":{"properties":{"x":{"uniqueItems":true,"items":{}}}}}}]})");
   EXPECT_EQ(refused.param, "/tools/1/function/parameters/properties/x/uniqueItems") << refused.message;
   EXPECT_EQ(error_of(R"({"tools":[{"function":{"name":"a","parameters":{}}}],"response":{"type":5}})").param,
-            "/response/type");
+            "/type");
   for (const char* text : {"", "[]", "{}", R"({"tools":[]})", R"({"tools":[{}]})",
                            R"({"tools":[{"function":{"name":1,"parameters":{}}}]})"})
     EXPECT_EQ(error_of(text).code, error_code::invalid_argument) << text;

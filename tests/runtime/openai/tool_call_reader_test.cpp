@@ -14,7 +14,7 @@ namespace {
 struct told_parts {
   std::string content;
   std::vector<std::string> calls;  // name, and arguments behind it
-  std::size_t complete = 0;
+  bool has_called = false;
   friend bool operator==(const told_parts&, const told_parts&) = default;
 };
 
@@ -40,7 +40,7 @@ told_parts told(const std::string& text, const std::vector<std::size_t>& ends = 
   answer_part last = reader.add(std::string_view(text).substr(from));
   reader.end(last);
   take(all, last);
-  all.complete = reader.complete_calls();
+  all.has_called = reader.has_called();
   return all;
 }
 
@@ -49,28 +49,35 @@ const std::string tricky_call =
     "<tool_call>\n{\"name\": \"tell\", \"arguments\": {\"x\": \"}\\n</tool_call>\"}}\n</tool_call>";
 
 TEST(tool_call_reader, tells_calls_from_text) {
-  EXPECT_EQ(told("Hello"), (told_parts{"Hello", {}, 0}));
-  EXPECT_EQ(told(add_call), (told_parts{"", {"add {\"a\": {}}"}, 1}));
+  EXPECT_EQ(told("Hello"), (told_parts{"Hello", {}, false}));
+  EXPECT_EQ(told(add_call), (told_parts{"", {"add {\"a\": {}}"}, true}));
   EXPECT_EQ(told("I add.\n" + add_call + "\n" + tricky_call + "\n"),
-            (told_parts{"I add.", {"add {\"a\": {}}", "tell {\"x\": \"}\\n</tool_call>\"}"}, 2}));
-  EXPECT_EQ(told(add_call + "\nDone. "), (told_parts{"\nDone.", {"add {\"a\": {}}"}, 1}));
+            (told_parts{"I add.", {"add {\"a\": {}}", "tell {\"x\": \"}\\n</tool_call>\"}"}, true}));
+  EXPECT_EQ(told(add_call + "\nDone. "), (told_parts{"\nDone.", {"add {\"a\": {}}"}, true}));
 }
 
 TEST(tool_call_reader, text_that_only_looks_like_a_call_stays_as_it_is) {
   for (const std::string text :
        {"", " ", "\n\n", "a < b", " <tool_call", "<tool_call>\n{\"name\": ", "<tool_call>"})
-    EXPECT_EQ(told(text), (told_parts{text, {}, 0})) << text;
+    EXPECT_EQ(told(text), (told_parts{text, {}, false})) << text;
 }
 
 TEST(tool_call_reader, a_call_that_is_cut_off_keeps_what_it_has) {
-  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add"), (told_parts{"<tool_call>\n{\"name\": \"add", {}, 0}));
-  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": "), (told_parts{"", {"add "}, 0}));
+  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add"), (told_parts{"<tool_call>\n{\"name\": \"add", {}, false}));
+  EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": "), (told_parts{"", {"add "}, false}));
   EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": {}"),
-            (told_parts{"", {"add {\"a\": {}"}, 0}));
+            (told_parts{"", {"add {\"a\": {}"}, false}));
   EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": {}}"),
-            (told_parts{"", {"add {\"a\": {}}"}, 0}));
+            (told_parts{"", {"add {\"a\": {}}"}, false}));
+  for (const char* end : {"}", "}\n", "}\n<", "}\n</tool_call"})
+    EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": {}}" + std::string(end)),
+              (told_parts{"", {"add {\"a\": {}}"}, false}));
+  EXPECT_EQ(told(add_call + "\n<tool_call>\n{\"name\": \"add\", \"arguments\": {"),
+            (told_parts{"", {"add {\"a\": {}}", "add {"}, false}));
+  EXPECT_EQ(told("Look.\n\n<tool_call>\n{\"name\": \"a"),
+            (told_parts{"Look.\n\n<tool_call>\n{\"name\": \"a", {}, false}));
   EXPECT_EQ(told("<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool"),
-            (told_parts{"", {"add {}"}, 0}));
+            (told_parts{"", {"add {}"}, false}));
 }
 
 TEST(tool_call_reader, pieces_of_any_size_say_what_the_whole_says) {
@@ -94,7 +101,7 @@ TEST(tool_call_reader, nothing_is_kept_back_longer_than_it_must_be) {
   reader.add("<tool_call>\n{\"name\": \"f\", \"arguments\": {");
   const answer_part part = reader.add("\"a\": 1}");
   ASSERT_EQ(part.calls.size(), 1U);
-  EXPECT_EQ(part.calls[0].arguments, "\"a\": 1");
+  EXPECT_EQ(part.calls[0].arguments, "\"a\": 1}");
 }
 
 }  // namespace

@@ -39,9 +39,33 @@ TEST(read_tools, offers_them_and_holds_the_answer_to_their_calls) {
   EXPECT_EQ(spec.kind, grammar_kind::tool_calls);
   EXPECT_TRUE(spec.fixed_order && spec.plain_integers);
   EXPECT_EQ(wanted(*parsed), json::parse(R"({"tools":[
-    {"function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}},
-    {"function":{"name":"now","parameters":{"type":"object","properties":{},"additionalProperties":false}}}],
+    {"function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},
+      "additionalProperties":false}}},
+    {"function":{"name":"now","parameters":{"properties":{},"type":"object","additionalProperties":false}}}],
     "only":"","must_call":false,"only_once":false})"));
+}
+
+TEST(read_tools, arguments_are_an_object_of_what_the_schema_names) {
+  const auto schema_of = [](const std::string& parameters) {
+    const auto parsed =
+        parse(R"("tools":[{"type":"function","function":{"name":"f","parameters":)" + parameters + "}}]");
+    return parsed ? wanted(*parsed)["tools"][0]["function"]["parameters"] : json(parsed.error().message);
+  };
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"{}", R"({"properties":{},"type":"object","additionalProperties":false})"},
+      {R"({"type":"object"})", R"({"type":"object"})"},
+      {R"({"properties":{"a":{}}})",
+       R"({"properties":{"a":{}},"type":"object","additionalProperties":false})"},
+      {R"({"type":["object","null"],"properties":{}})",
+       R"({"type":"object","properties":{},"additionalProperties":false})"},
+      {R"({"properties":{},"additionalProperties":true})",
+       R"({"properties":{},"additionalProperties":true,"type":"object"})"},
+      {R"({"properties":{},"allOf":[{"required":["b"]}]})",
+       R"({"properties":{},"allOf":[{"required":["b"]}],"type":"object"})"},
+  };
+  for (const auto& [given, made] : cases) EXPECT_EQ(schema_of(given).dump(), json::parse(made).dump());
+  for (const char* other : {R"({"type":"array"})", R"({"type":["string","null"]})"})
+    EXPECT_EQ(schema_of(other), "tools[0].function.parameters must be of the type \"object\"");
 }
 
 TEST(read_tools, a_choice_says_whether_and_what_is_called) {
@@ -83,9 +107,11 @@ TEST(read_tools, a_schema_of_the_response_holds_where_no_call_is_made) {
   EXPECT_EQ(wanted(*parse(both + R"(,"response_format":{"type":"json_object"})"))["response"],
             json::parse(R"({"type":"object"})"));
   EXPECT_FALSE(wanted(*parse(both + R"(,"tool_choice":"required",)" + format)).contains("response"));
-  const auto unserved = parse(both + R"(,"structured_outputs":{"regex":"a+"})");
-  ASSERT_FALSE(unserved.has_value());
-  EXPECT_EQ(unserved.error().message, "tools cannot be used beside a regex");
+  for (const char* choice : {R"(,"tool_choice":"required")", ""}) {
+    const auto unserved = parse(both + choice + R"(,"structured_outputs":{"regex":"a+"})");
+    ASSERT_FALSE(unserved.has_value());
+    EXPECT_EQ(unserved.error().message, "tools cannot be used beside a regex");
+  }
   const auto none = parse(both + R"(,"tool_choice":"none",)" + format);
   ASSERT_TRUE(none.has_value());
   EXPECT_EQ(none->generation.sampling.grammar->kind, grammar_kind::json_schema);
@@ -144,16 +170,24 @@ TEST(read_messages, calls_have_their_arguments_as_objects) {
       "function":{"name":"f","arguments":)" +
            arguments + "}}]}]";
   };
+  const auto arguments_of = [&](const std::string& given) {
+    const auto parsed = parse(call(given));
+    return parsed ? std::get<chat_prompt>(parsed->generation.prompt)
+                        .messages[0]["tool_calls"][0]["function"]["arguments"]
+                  : json(parsed.error().message);
+  };
+  for (const char* nothing : {R"("")", "null", "{}"}) EXPECT_EQ(arguments_of(nothing), json::object());
+  // As of a call that was cut off.
+  for (const char* other : {R"("[1]")", R"("{\"a\":")", R"(" ")"})
+    EXPECT_EQ(arguments_of(other), json::parse(other));
   for (const char* arguments : {R"("{\"a\": 1}")", R"({"a":1})"}) {
     const auto parsed = parse(call(arguments));
     ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
     const json& message = std::get<chat_prompt>(parsed->generation.prompt).messages[0];
     EXPECT_EQ(message["tool_calls"][0]["function"]["arguments"], json::parse(R"({"a":1})"));
   }
-  EXPECT_TRUE(parse(call(R"("")")));
   for (const std::string& wrong :
-       {call("5"), call("null"), call(R"("[1]")"), call(R"("{\"a\":")"),
-        std::string(R"("messages":[{"role":"assistant","tool_calls":5}])"),
+       {call("5"), call("[]"), std::string(R"("messages":[{"role":"assistant","tool_calls":5}])"),
         std::string(R"("messages":[{"role":"assistant","tool_calls":[5]}])"),
         std::string(R"("messages":[{"role":"assistant","tool_calls":[{"function":{}}]}])")}) {
     const auto parsed = parse(wrong);

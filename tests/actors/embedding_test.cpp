@@ -1,0 +1,169 @@
+// What an embedding program may do wrong, and what it may count on, with a company on its own threads.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "actors/company.hpp"
+#include "runtime/generation_request.hpp"
+#include "tests/actors/real_company_fixture.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe::test {
+namespace {
+
+class Embedding : public testing::Test {
+ protected:
+  company_options options() const {
+    company_options options;
+    options.engine.model_path = file_.path();
+    options.engine.max_num_seqs = 8;
+    options.engine.max_num_batched_tokens = 64;
+    options.engine.kv_cache_bytes = 4U << 20U;
+    options.engine.threads = 1;
+    options.served_model_name = "tiny";
+    return options;
+  }
+  std::unique_ptr<company> started(company_options with) {
+    auto company = company::start(std::move(with));
+    EXPECT_TRUE(company) << company.error().message;
+    EXPECT_TRUE((*company)->wait_ready());
+    return std::move(*company);
+  }
+  static std::shared_ptr<generation_request> request(std::int32_t max_tokens) {
+    auto made = std::make_shared<generation_request>();
+    made->prompt = token_prompt{{1, 2, 3}};
+    made->sampling.max_tokens = max_tokens;
+    made->sampling.ignore_eos = true;
+    made->sampling.temperature = 0.0F;
+    return made;
+  }
+  // How an answer ends that nobody disturbs.
+  static finished end_of(net::engine_port& port, const std::shared_ptr<generation_request>& wanted) {
+    std::promise<finished> ended;
+    port.generate(wanted, [&](const stream_event& event) {
+      if (event.end) ended.set_value(*event.end);
+    });
+    return ended.get_future().get();
+  }
+
+  temporary_file file_{tiny_model()};
+};
+
+TEST_F(Embedding, ASinkThatThrowsEndsItsOwnRequestAlone) {
+  const auto company = started(options());
+  net::engine_port& port = company->port();
+  std::promise<finished> beside;
+  port.generate(request(60), [&](const stream_event& event) {
+    if (event.end) beside.set_value(*event.end);
+  });
+  std::atomic<int> calls = 0;
+  port.generate(request(100'000 / 400), [&](const stream_event&) {
+    ++calls;
+    throw std::runtime_error("mine");
+  });
+  port.generate(request(3), net::stream_sink());
+  port.generate(request(3), [](const stream_event& event) {
+    if (event.end) throw 5;
+  });
+  EXPECT_EQ(beside.get_future().get().reason, finish_reason::length);
+  expect_idle(*company);
+  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(company->status().ready);
+  EXPECT_FALSE(company->failure());
+}
+
+TEST_F(Embedding, ARepliesCallbackThatThrowsEndsNobody) {
+  const auto company = started(options());
+  net::engine_port& port = company->port();
+  const auto thrower = [](const auto&) { throw std::runtime_error("mine"); };
+  for (int i = 0; i < 20; ++i) {
+    port.describe(1, thrower);
+    port.reset_prefix_cache([](bool) { throw std::runtime_error("mine"); });
+    port.tokenize({text_prompt{"x"}, false}, thrower);
+    port.detokenize({1}, thrower);
+    company->describe(thrower);
+  }
+  EXPECT_EQ(end_of(port, request(3)).reason, finish_reason::length);
+  EXPECT_FALSE(company->failure());
+  const std::string text = port.metrics_text();
+  EXPECT_EQ(text.find("troupe_actor_restarts_total{actor=\"scheduler\"} 1"), std::string::npos);
+}
+
+TEST_F(Embedding, RequestsThatAreNoneAreRefusedByTheirEnd) {
+  const auto company = started(options());
+  net::engine_port& port = company->port();
+  for (const std::int32_t n : {0, -1, max_choices + 1, std::numeric_limits<std::int32_t>::max()}) {
+    auto wrong = request(3);
+    wrong->n = n;
+    std::vector<finished> ends;
+    port.generate_choices(wrong,
+                          [&](std::int32_t, const stream_event& event) { ends.push_back(*event.end); });
+    ASSERT_EQ(ends.size(), 1U) << n;
+    EXPECT_EQ(ends[0].failure->code, error_code::invalid_argument);
+    EXPECT_EQ(ends[0].failure->param, "n");
+  }
+  EXPECT_EQ(end_of(port, nullptr).failure->code, error_code::invalid_argument);
+  auto several = request(3);
+  several->n = 3;
+  EXPECT_EQ(end_of(port, several).tokens.completion_tokens, 3);  // generate() has one answer
+}
+
+TEST_F(Embedding, APortIsThereAsLongAsItsCompany) {
+  const auto company = started(options());
+  net::engine_port& port = company->port();
+  std::atomic<bool> over = false;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i)
+    callers.emplace_back([&] {
+      while (!over) {
+        company->port().model();
+        port.token_text(1);
+        port.metrics_text();
+        end_of(port, request(2));
+      }
+    });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  company->stop();
+  over = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(end_of(port, request(2)).failure->code, error_code::unavailable);
+}
+
+TEST_F(Embedding, ACompanyThatHasStoppedSaysSo) {
+  const auto company = started(options());
+  EXPECT_TRUE(company->status().ready);
+  company->stop();
+  EXPECT_FALSE(company->status().live);
+  EXPECT_FALSE(company->status().takes_requests());
+  const auto waited = company->wait_ready();
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().code, error_code::unavailable);
+}
+
+TEST_F(Embedding, TimesThatNoClockTellsAreLongOnes) {
+  company_options endless = options();
+  endless.request_timeout = endless.queue_timeout = endless.step_deadline = std::chrono::nanoseconds::max();
+  const auto company = started(std::move(endless));
+  auto wanted = request(3);
+  wanted->timeout = std::chrono::nanoseconds::max();
+  EXPECT_EQ(end_of(company->port(), wanted).reason, finish_reason::length);
+  EXPECT_TRUE(company->status().live);
+}
+
+TEST_F(Embedding, ADrainWhoseGraceIsOverIsADrain) {
+  const auto company = started(options());
+  EXPECT_EQ(company->drain(std::chrono::seconds(-2)), drain_outcome::complete);
+  EXPECT_FALSE(company->status().takes_requests());
+  EXPECT_EQ(end_of(company->port(), request(3)).failure->code, error_code::unavailable);
+}
+
+}  // namespace
+}  // namespace troupe::test
