@@ -1,14 +1,24 @@
 // From options to a company whose actors are there.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "actors/company_metrics.hpp"
 #include "actors/company_state.hpp"
 #include "actors/supervisor.hpp"
+#include "runtime/isolation/child_process.hpp"
 
 namespace troupe {
 namespace {
+
+bool is_child_of_a_company() {
+  const char* const parent = std::getenv(child_process::parent_variable);
+  return parent != nullptr && parent == std::to_string(::getppid());
+}
 
 result<void> check(const company_options& options) {
   if (options.tokenizer_workers < 1 || options.tokenizer_workers > 64)
@@ -16,6 +26,11 @@ result<void> check(const company_options& options) {
                 "tokenizer_workers");
   if (options.actor_threads < 1 || options.actor_threads > 64)
     return fail(error_code::invalid_argument, "actor_threads must be between 1 and 64", "actor_threads");
+  if (options.engine.isolation && is_child_of_a_company())
+    return fail(
+        error_code::unsupported,
+        "this process was started to run a model for another one, and would start one for itself: its "
+        "main() must look at its arguments first, and call host_executors()");
   return {};
 }
 

@@ -6,8 +6,14 @@ target_compile_features(troupe_options INTERFACE cxx_std_20)
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror)
 endif()
-# No contraction: the bits of a result must not depend on what the compiler chose to fuse.
-target_compile_options(troupe_options INTERFACE -ffp-contract=off -fno-math-errno)
+# No contraction: the bits of a result must not depend on what the compiler chose to fuse. That is nothing to the files
+# of a project that adds this one.
+set(exact_arithmetic -ffp-contract=off -fno-math-errno)
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(troupe_options INTERFACE ${exact_arithmetic})
+else()
+  add_compile_options(${exact_arithmetic})
+endif()
 option(TROUPE_UNITY "Compile the files of a folder together" ON)
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(troupe_options INTERFACE -Wshadow=local)

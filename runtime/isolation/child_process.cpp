@@ -80,7 +80,8 @@ std::vector<char*> environment_without(const std::vector<std::string>& withheld)
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view variable = *each;
     const std::string_view name = variable.substr(0, variable.find('='));
-    if (std::ranges::find(withheld, name) == withheld.end()) rest.push_back(*each);
+    if (name != child_process::parent_variable && std::ranges::find(withheld, name) == withheld.end())
+      rest.push_back(*each);
   }
   rest.push_back(nullptr);
   return rest;
@@ -97,7 +98,9 @@ result<std::unique_ptr<child_process>> child_process::start(const child_program&
   arguments.push_back(std::to_string(descriptors.size()));
   arguments.push_back(std::to_string(::getpid()));
   const std::vector<char*> words = pointers_to(arguments);
-  const std::vector<char*> environment = environment_without(program.withheld);
+  std::string parent = fmt::format("{}={}", parent_variable, ::getpid());
+  std::vector<char*> environment = environment_without(program.withheld);
+  environment.insert(environment.end() - 1, parent.data());
   pid_t id = 0;
   const int failed = run_on_spawning_thread([&] {
     return ::posix_spawn(&id, program.path.c_str(), &settings.files, &settings.attributes, words.data(),

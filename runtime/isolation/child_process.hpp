@@ -24,11 +24,14 @@ class child_process {
  public:
   // The first descriptor that a child is given; the others follow it.
   static constexpr int first_descriptor = 3;
+  // Says whose child it is, by a process id.
+  static constexpr const char* parent_variable = "_TROUPE_CHILD_OF";
 
   // Adds two arguments: the number of descriptors, and of this process. The child inherits `descriptors`
   // alone, and no signal that ends a service reaches it: SIGINT, SIGTERM and SIGHUP are blocked. It must call
   // end_with_parent(), and, if it is to be told from its own faults that others send crash signals,
-  // end_by_sent_crash_signals(): until then those wait. Errors: io_error.
+  // end_by_sent_crash_signals(): until then those wait. Its environment has parent_variable.
+  // Errors: io_error.
   static result<std::unique_ptr<child_process>> start(const child_program& program,
                                                       std::span<const int> descriptors);
   // Ends it, and waits until it is gone with all of its memory.

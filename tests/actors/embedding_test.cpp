@@ -1,18 +1,22 @@
 // What an embedding program may do wrong, and what it may count on, with a company on its own threads.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "actors/company.hpp"
 #include "runtime/generation_request.hpp"
+#include "runtime/isolation/child_process.hpp"
 #include "tests/actors/real_company_fixture.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -158,9 +162,24 @@ TEST_F(Embedding, TimesThatNoClockTellsAreLongOnes) {
   EXPECT_TRUE(company->status().live);
 }
 
+// Each of its processes would start the next one.
+TEST_F(Embedding, AProgramThatWasStartedToRunAModelStartsNoCompanyThatStartsIt) {
+  company_options isolated = options();
+  isolated.engine.isolation.emplace();
+  ::setenv(child_process::parent_variable, std::to_string(::getppid()).c_str(), 1);
+  const auto refused = company::start(std::move(isolated));
+  const auto within = company::start(options());
+  ::unsetenv(child_process::parent_variable);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::unsupported);
+  EXPECT_NE(refused.error().message.find("host_executors()"), std::string::npos);
+  EXPECT_TRUE(within);
+}
+
 TEST_F(Embedding, ADrainWhoseGraceIsOverIsADrain) {
   const auto company = started(options());
-  EXPECT_EQ(company->drain(std::chrono::seconds(-2)), drain_outcome::complete);
+  company->drain(std::chrono::seconds(-2));
+  EXPECT_EQ(company->requests_cut(), 0U);
   EXPECT_FALSE(company->status().takes_requests());
   EXPECT_EQ(end_of(company->port(), request(3)).failure->code, error_code::unavailable);
 }
