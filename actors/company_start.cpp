@@ -26,6 +26,12 @@ result<void> check(const company_options& options) {
                 "tokenizer_workers");
   if (options.actor_threads < 1 || options.actor_threads > 64)
     return fail(error_code::invalid_argument, "actor_threads must be between 1 and 64", "actor_threads");
+  if (options.grammar_threads > 64)
+    return fail(error_code::invalid_argument, "grammar_threads must be at most 64", "grammar_threads");
+  if (options.drafts && (options.drafts->config.num_speculative_tokens < 1 ||
+                         options.drafts->config.num_speculative_tokens > 64))
+    return fail(error_code::invalid_argument, "num_speculative_tokens must be between 1 and 64",
+                "num_speculative_tokens");
   if (options.engine.isolation && is_child_of_a_company())
     return fail(
         error_code::unsupported,

@@ -54,18 +54,20 @@ bool chunk_stream::shows_tokens(const stream_event& event) const {
 
 void chunk_stream::append_event(std::size_t index, const stream_event& event, const finished* end,
                                 std::string& out) {
-  answer_part part;
+  if (options_.tool_calls) return append_with_calls(index, event, end, out);
+  if (!event.text.empty() || shows_tokens(event) || end != nullptr)
+    append_chunk(index, {.text = event.text}, event, end, out);
+}
+
+// One call to a chunk: there are clients that look at the first of several alone.
+void chunk_stream::append_with_calls(std::size_t index, const stream_event& event, const finished* end,
+                                     std::string& out) {
+  tool_call_reader& calls = choices_[index].calls;
+  answer_part part = calls.add(event.text);
+  if (end != nullptr) calls.end(part);
   std::vector<piece> pieces;
-  if (options_.tool_calls) {
-    tool_call_reader& calls = choices_[index].calls;
-    part = calls.add(event.text);
-    if (end != nullptr) calls.end(part);
-    if (!part.content.empty()) pieces.push_back({.text = part.content});
-    // One call to a chunk: there are clients that look at the first of several alone.
-    for (const tool_call_part& call : part.calls) pieces.push_back({.call = &call});
-  } else if (!event.text.empty()) {
-    pieces.push_back({.text = event.text});
-  }
+  if (!part.content.empty()) pieces.push_back({.text = part.content});
+  for (const tool_call_part& call : part.calls) pieces.push_back({.call = &call});
   if (pieces.empty() && (shows_tokens(event) || end != nullptr)) pieces.emplace_back();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const bool is_last = i + 1 == pieces.size();

@@ -485,6 +485,14 @@ TEST_F(CompanyOnThreads, RefusesOptionsThatMakeNoSense) {
   odd.actor_threads = -1;
   EXPECT_EQ(company::start(odd).error().param, "actor_threads");
   odd = options();
+  odd.grammar_threads = 100'000;
+  EXPECT_EQ(company::start(odd).error().param, "grammar_threads");
+  for (const std::int32_t drafts : {-1, 0, 65}) {
+    odd = options();
+    odd.drafts.emplace().config.num_speculative_tokens = drafts;
+    EXPECT_EQ(company::start(odd).error().param, "num_speculative_tokens");
+  }
+  odd = options();
   odd.engine.max_model_len = 1 << 20;
   EXPECT_EQ(company::start(odd).error().param, "max_model_len");
   odd = options();
