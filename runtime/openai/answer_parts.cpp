@@ -42,8 +42,8 @@ void write_finish(json_writer& out, const finished* end, bool calls) {
   }
 }
 
-void write_call_id(json_writer& out, const answer_identity& identity, std::size_t choice, std::size_t call) {
-  out.key("id").string(fmt::format("call_{:016x}{:02x}{:04x}", identity.call_id, choice, call));
+void write_call_id(json_writer& out, std::uint64_t call_id, std::size_t choice, std::size_t call) {
+  out.key("id").string(fmt::format("call_{:016x}{:02x}{:04x}", call_id, choice, call));
   out.key("type").string("function");
 }
 

@@ -32,8 +32,8 @@ void write_usage(json_writer& out, const usage& tokens);
 // nullptr writes both as null. Where the model stopped and has called tools (`calls`), the reason is
 // "tool_calls".
 void write_finish(json_writer& out, const finished* end, bool calls = false);
-// The "id" and "type" of a call: other ones in each choice of each answer.
-void write_call_id(json_writer& out, const answer_identity& identity, std::size_t choice, std::size_t call);
+// The "id" and "type" of a call: other ones in each choice of each answer. `call_id`: the answer's.
+void write_call_id(json_writer& out, std::uint64_t call_id, std::size_t choice, std::size_t call);
 // "warnings": [...]; nothing where there is none.
 void write_warnings(json_writer& out, std::span<const std::string> warnings);
 void write_ids(json_writer& out, std::span<const token_id> ids);

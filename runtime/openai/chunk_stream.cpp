@@ -6,9 +6,9 @@
 
 namespace troupe::openai {
 
-chunk_stream::chunk_stream(answer_identity identity, answer_options options, bool with_logprobs,
+chunk_stream::chunk_stream(const answer_identity& identity, answer_options options, bool with_logprobs,
                            const token_namer& name)
-    : identity_(std::move(identity)),
+    : call_id_(identity.call_id),
       options_(options),
       with_logprobs_(with_logprobs),
       style_{name, options.return_tokens_as_token_ids},
@@ -17,7 +17,7 @@ chunk_stream::chunk_stream(answer_identity identity, answer_options options, boo
       open_(choices_.size()) {
   const bool chat = options.kind == answer_kind::chat;
   json_writer out(head_);
-  write_identity(out, identity_, chat ? "chat.completion.chunk" : "text_completion");
+  write_identity(out, identity, chat ? "chat.completion.chunk" : "text_completion");
 }
 
 void chunk_stream::append(std::size_t index, const stream_event& event, std::string& out) {
@@ -129,7 +129,7 @@ void chunk_stream::write_delta(json_writer& out, std::size_t index, const piece&
       .begin_object()
       .key("index")
       .integer(static_cast<std::int64_t>(call.index));
-  if (!call.name.empty()) write_call_id(out, identity_, index, call.index);
+  if (!call.name.empty()) write_call_id(out, call_id_, index, call.index);
   out.key("function").begin_object();
   if (!call.name.empty()) out.key("name").string(call.name);
   out.key("arguments").string(call.arguments).end_object().end_object().end_array().end_object();

@@ -15,7 +15,8 @@ namespace troupe::openai {
 class chunk_stream {
  public:
   // `name` must outlive the stream.
-  chunk_stream(answer_identity identity, answer_options options, bool with_logprobs, const token_namer& name);
+  chunk_stream(const answer_identity& identity, answer_options options, bool with_logprobs,
+               const token_namer& name);
 
   // Appends what `event` of the stream at `index` (below options.n) adds to `out`: nothing where it shows
   // nothing; with the last stream's end also the usage where asked for and "data: [DONE]"; where a stream has
@@ -44,7 +45,7 @@ class chunk_stream {
   void write_logprobs(json_writer& out, choice& of, const stream_event& event);
   bool shows_tokens(const stream_event& event) const;
 
-  answer_identity identity_;
+  std::uint64_t call_id_;  // of the identity
   answer_options options_;
   bool with_logprobs_;
   token_style style_;

@@ -22,10 +22,11 @@ float finite(float logprob) {
 void write_top(json_writer& out, const token_logprobs& position, const token_style& style) {
   std::vector<std::string> names;
   const auto write = [&](token_id id, float logprob) {
+    const std::string text = style.text(id);
     std::string name;
-    append_json_string(name, style.text(id));
+    append_json_string(name, text);
     if (std::ranges::find(names, name) != names.end()) return;
-    out.key(style.text(id)).number(finite(logprob));
+    out.key(text).number(finite(logprob));
     names.push_back(std::move(name));
   };
   out.begin_object();

@@ -56,19 +56,29 @@ result<json> schema_of_arguments(json parameters) {
   return parameters;
 }
 
+// Of a "tool_choice", nullptr where there is none.
+bool asks_for_no_call(const json* choice) {
+  return choice == nullptr || says_nothing(*choice) || *choice == "auto" || *choice == "none";
+}
+
 class tools_reader {
  public:
   tools_reader(field_reader& fields, const grammar_spec_ptr& asked) : fields_(fields), asked_(asked) {}
 
-  tool_use read() {
+  // null: nothing, or something is wrong.
+  json read_offered() {
     const json* const tools = fields_.find("tools");
     const bool has_tools = tools != nullptr && !says_nothing(*tools);
     if (has_tools) read_functions(*tools);
     const bool is_on = read_choice(has_tools);
-    bool parallel = true;
-    fields_.read("parallel_tool_calls", parallel);
-    if (!has_tools || !is_on || !fields_.ok()) return {.grammar = asked_};
-    return {.offered = for_template(*tools), .grammar = grammar(!parallel)};
+    fields_.read("parallel_tool_calls", parallel_);
+    return has_tools && is_on && fields_.ok() ? for_template(*tools) : json(nullptr);
+  }
+
+  tool_use read() {
+    json offered = read_offered();
+    if (offered.is_null()) return {.grammar = asked_};
+    return {.offered = std::move(offered), .grammar = grammar()};
   }
 
  private:
@@ -112,8 +122,8 @@ class tools_reader {
   // Whether tools are offered at all.
   bool read_choice(bool has_tools) {
     const json* const choice = fields_.find("tool_choice");
-    if (choice == nullptr || says_nothing(*choice) || *choice == "auto") return true;
-    if (*choice == "none") return false;
+    if (choice != nullptr && *choice == "none") return false;
+    if (asks_for_no_call(choice)) return true;
     if (!has_tools) {
       reject("tool_choice", " needs tools");
     } else if (*choice == "required") {
@@ -144,7 +154,7 @@ class tools_reader {
     return nullptr;
   }
 
-  grammar_spec_ptr grammar(bool only_once) {
+  grammar_spec_ptr grammar() {
     grammar_spec spec = asked_ ? *asked_ : grammar_spec{.fixed_order = true, .plain_integers = true};
     std::string response;
     if (asked_ && spec.kind == grammar_kind::json_schema) response = spec.text;
@@ -159,7 +169,7 @@ class tools_reader {
     }
     spec.kind = grammar_kind::tool_calls;
     spec.text = fmt::format(R"({{"tools":{},"only":"{}","must_call":{},"only_once":{}{}{}}})",
-                            dump_exactly(functions_), only_, must_call_, only_once || !only_.empty(),
+                            dump_exactly(functions_), only_, must_call_, !parallel_ || !only_.empty(),
                             response.empty() ? "" : R"(,"response":)", response);
     spec.choices.clear();
     add_warnings(spec);
@@ -179,18 +189,20 @@ class tools_reader {
   field_reader& fields_;
   const grammar_spec_ptr& asked_;
   json functions_ = json::array();  // what is to be known of them when a grammar is made
+  bool parallel_ = true;
   bool must_call_ = false;
   std::string only_ = {};  // the one that is to be called
 };
 
 }  // namespace
 
+json read_offered_tools(field_reader& fields) { return tools_reader(fields, nullptr).read_offered(); }
+
 void refuse_tools(field_reader& fields) {
   const json* const choice = fields.find("tool_choice");
   if (const json* const tools = fields.find("tools"); tools != nullptr && !says_nothing(*tools))
     fields.reject("tools", "tools are for chats");
-  if (choice != nullptr && !says_nothing(*choice) && *choice != "none" && *choice != "auto")
-    fields.reject("tool_choice", "tool_choice is for chats");
+  if (!asks_for_no_call(choice)) fields.reject("tool_choice", "tool_choice is for chats");
 }
 
 tool_use read_tools(field_reader& fields, const grammar_spec_ptr& asked) {

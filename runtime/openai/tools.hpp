@@ -17,6 +17,9 @@ struct tool_use {
 // nullptr. Where something is wrong `fields` names it. What a schema says is looked at when it is compiled.
 tool_use read_tools(field_reader& fields, const grammar_spec_ptr& asked);
 
+// What is offered alone.
+json read_offered_tools(field_reader& fields);
+
 // Of a body that is no chat: `fields` names them where they are asked for.
 void refuse_tools(field_reader& fields);
 

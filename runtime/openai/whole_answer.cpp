@@ -47,7 +47,7 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
   write_identity(out, identity, chat ? "chat.completion" : "text_completion");
   out.key("choices").begin_array();
   for (std::size_t index = 0; index < choices_.size(); ++index)
-    write_choice(out, identity, index, options, with_logprobs, style);
+    write_choice(out, identity.call_id, index, options, with_logprobs, style);
   out.end_array().key("usage");
   write_usage(out, used());
   if (chat) write_prompt_parts(out, choices_.front(), options, style);
@@ -56,7 +56,7 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
   return body;
 }
 
-void whole_answer::write_message(json_writer& out, const answer_identity& identity, std::size_t index,
+void whole_answer::write_message(json_writer& out, std::uint64_t call_id, std::size_t index,
                                  const answer_part& said) {
   out.key("message").begin_object().key("role").string("assistant").key("content");
   if (said.content.empty() && !said.calls.empty()) {
@@ -69,7 +69,7 @@ void whole_answer::write_message(json_writer& out, const answer_identity& identi
     out.key("tool_calls").begin_array();
     for (const tool_call_part& call : said.calls) {
       out.begin_object();
-      write_call_id(out, identity, index, call.index);
+      write_call_id(out, call_id, index, call.index);
       out.key("function").begin_object().key("name").string(call.name);
       out.key("arguments").string(call.arguments).end_object().end_object();
     }
@@ -78,7 +78,7 @@ void whole_answer::write_message(json_writer& out, const answer_identity& identi
   out.end_object();
 }
 
-void whole_answer::write_choice(json_writer& out, const answer_identity& identity, std::size_t index,
+void whole_answer::write_choice(json_writer& out, std::uint64_t call_id, std::size_t index,
                                 const answer_options& options, bool with_logprobs,
                                 const token_style& style) const {
   const bool chat = options.kind == answer_kind::chat;
@@ -93,7 +93,7 @@ void whole_answer::write_choice(json_writer& out, const answer_identity& identit
     } else {
       said.content = from.text;
     }
-    write_message(out, identity, index, said);
+    write_message(out, call_id, index, said);
   } else {
     out.key("text").string(from.text);
   }

@@ -35,10 +35,10 @@ class whole_answer {
     std::optional<finished> end;
   };
   usage used() const;
-  static void write_message(json_writer& out, const answer_identity& identity, std::size_t index,
+  static void write_message(json_writer& out, std::uint64_t call_id, std::size_t index,
                             const answer_part& said);
-  void write_choice(json_writer& out, const answer_identity& identity, std::size_t index,
-                    const answer_options& options, bool with_logprobs, const token_style& style) const;
+  void write_choice(json_writer& out, std::uint64_t call_id, std::size_t index, const answer_options& options,
+                    bool with_logprobs, const token_style& style) const;
   static void write_prompt_parts(json_writer& out, const choice& from, const answer_options& options,
                                  const token_style& style);
 

@@ -66,16 +66,7 @@ class waiting_client {
 
 class CompanyOnThreads : public testing::Test {
  protected:
-  company_options options() const {
-    company_options options;
-    options.engine.model_path = file_.path();
-    options.engine.max_num_seqs = 8;
-    options.engine.max_num_batched_tokens = 64;
-    options.engine.kv_cache_bytes = 4U << 20U;
-    options.engine.threads = 1;  // a team of two would wait for the cores that the actors take
-    options.served_model_name = "tiny";
-    return options;
-  }
+  company_options options() const { return small_company(file_.path()); }
   std::unique_ptr<company> started() {
     auto company = company::start(options());
     EXPECT_TRUE(company) << company.error().message;

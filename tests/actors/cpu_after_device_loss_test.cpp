@@ -29,12 +29,7 @@ class CpuAfterDeviceLoss : public testing::Test {
     std::filesystem::remove(held_);
   }
   company_options options() const {
-    company_options out;
-    out.engine.model_path = file_.path();
-    out.engine.max_num_seqs = 8;
-    out.engine.max_num_batched_tokens = 64;
-    out.engine.kv_cache_bytes = 4U << 20U;
-    out.engine.threads = 1;
+    company_options out = small_company(file_.path());
     out.engine.cuda = cuda_choice{};
     out.engine.cuda_devices.find = [](std::int32_t) -> result<std::string> {
       return std::string("a device");

@@ -25,16 +25,7 @@ namespace {
 
 class Embedding : public testing::Test {
  protected:
-  company_options options() const {
-    company_options options;
-    options.engine.model_path = file_.path();
-    options.engine.max_num_seqs = 8;
-    options.engine.max_num_batched_tokens = 64;
-    options.engine.kv_cache_bytes = 4U << 20U;
-    options.engine.threads = 1;
-    options.served_model_name = "tiny";
-    return options;
-  }
+  company_options options() const { return small_company(file_.path()); }
   std::unique_ptr<company> started(company_options with) {
     auto company = company::start(std::move(with));
     EXPECT_TRUE(company) << company.error().message;

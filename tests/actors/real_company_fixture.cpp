@@ -23,6 +23,17 @@ std::size_t entries(const char* folder) {
 std::size_t threads() { return entries("/proc/self/task"); }
 std::size_t descriptors() { return entries("/proc/self/fd"); }
 
+company_options small_company(const std::string& model_path) {
+  company_options options;
+  options.engine.model_path = model_path;
+  options.engine.max_num_seqs = 8;
+  options.engine.max_num_batched_tokens = 64;
+  options.engine.kv_cache_bytes = 4U << 20U;
+  options.engine.threads = 1;  // a team of two would wait for the cores that the actors take
+  options.served_model_name = "tiny";
+  return options;
+}
+
 std::string talk(std::uint16_t port, const std::string& text) {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

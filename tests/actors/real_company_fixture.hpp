@@ -18,6 +18,9 @@ std::string talk(std::uint16_t port, const std::string& text);
 std::string get(const std::string& path);
 std::string post(const std::string& path, const std::string& body);
 
+// Of a company that is small and soon there, on this model.
+company_options small_company(const std::string& model_path);
+
 // Every table empty, every block free.
 void expect_idle(const company& company);
 

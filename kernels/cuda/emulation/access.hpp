@@ -14,6 +14,9 @@ constexpr const char* name(access kind) {
   return kind == access::read ? "read of" : "write to";
 }
 
+// Whether it sees what was there; else it is a store, and nothing more.
+constexpr bool reads(access kind) { return kind == access::read || kind == access::atomic; }
+
 // Whether it may meet others of its kind.
 constexpr bool is_atomic(access kind) { return kind == access::atomic || kind == access::relaxed; }
 

@@ -58,8 +58,8 @@ void check_record(const place_record& record, access kind) {
     stop_race_of_blocks(name(kind), "wrote", write.block);
   }
   const block_access& read = record.read;
-  const bool is_store = kind == access::write || kind == access::relaxed;
-  if (is_store && of_this_launch(read) && (read.others || read.block != current_block) && !in_order(read)) {
+  if (!reads(kind) && of_this_launch(read) && (read.others || read.block != current_block) &&
+      !in_order(read)) {
     stop_race_of_blocks(name(kind), "read", read.block);
   }
 }

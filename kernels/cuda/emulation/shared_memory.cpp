@@ -105,8 +105,7 @@ void check_shared_access(std::uintptr_t address, std::size_t bytes, access kind)
   }
   for (std::size_t offset = first; offset < first + bytes; offset++) {
     byte_record& record = records[offset];
-    const bool is_read = kind == access::read || kind == access::atomic;
-    if (is_read && record.written_block != running.first_epoch) {
+    if (reads(kind) && record.written_block != running.first_epoch) {
       const shared_array& array = arrays[owner[offset] - 1U];
       stop_kernel("uninitialised: {} byte {} of a shared array of {} bytes, which nobody wrote", name(kind),
                   offset - array.offset, array.bytes);

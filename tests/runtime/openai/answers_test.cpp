@@ -12,6 +12,7 @@
 #include "runtime/openai/request_status.hpp"
 #include "runtime/openai/tokenize.hpp"
 #include "runtime/openai/whole_answer.hpp"
+#include "tests/runtime/openai/sent_events.hpp"
 
 namespace troupe::openai {
 namespace {
@@ -180,24 +181,12 @@ TEST(whole_answer, tells_a_failure) {
   EXPECT_EQ(answer.failure()->message, "too long");
 }
 
-std::vector<nlohmann::json> parsed(const std::string& out) {
-  std::vector<nlohmann::json> chunks;
-  for (std::size_t at = 0; at < out.size();) {
-    const auto end = out.find("\n\n", at);
-    EXPECT_EQ(out.substr(at, 6), "data: ");
-    const std::string data = out.substr(at + 6, end - at - 6);
-    chunks.push_back(data == "[DONE]" ? nlohmann::json("[DONE]") : nlohmann::json::parse(data));
-    at = end + 2;
-  }
-  return chunks;
-}
-
 std::vector<nlohmann::json> chunks_of(const answer_options& options, bool logprobs,
                                       const std::vector<stream_event>& events) {
   chunk_stream stream(identity, options, logprobs, name);
   std::string out;
   for (const stream_event& event : events) stream.append(0, event, out);
-  return parsed(out);
+  return test::sent_events(out);
 }
 
 TEST(chunk_stream, a_chat_begins_with_its_role_and_ends_with_done) {
@@ -268,7 +257,7 @@ TEST(chunk_stream, choices_are_interleaved_and_each_begins_and_ends_by_itself) {
   EXPECT_EQ(out.find("[DONE]"), std::string::npos);
   stream.append(0, ending(finish_reason::stop, 1, 0), out);
   EXPECT_TRUE(stream.ended());
-  const auto chunks = parsed(out);
+  const auto chunks = test::sent_events(out);
   ASSERT_EQ(chunks.size(), 8U);
   const std::vector<int> indices = {1, 1, 0, 0, 1, 0};
   for (std::size_t i = 0; i < indices.size(); ++i)
@@ -292,7 +281,7 @@ TEST(chunk_stream, one_choice_that_fails_ends_all) {
   const std::string before = out;
   stream.append(0, saying("late"), out);
   EXPECT_EQ(out, before);
-  EXPECT_EQ(parsed(out).back(), "[DONE]");
+  EXPECT_EQ(test::sent_events(out).back(), "[DONE]");
 }
 
 TEST(chunk_stream, tells_a_warning_once) {

@@ -8,24 +8,13 @@
 
 #include "runtime/openai/chunk_stream.hpp"
 #include "runtime/openai/whole_answer.hpp"
+#include "tests/runtime/openai/sent_events.hpp"
 
 namespace troupe::openai {
 namespace {
 
 const token_namer name_of = [](token_id) { return std::string("t"); };
 const answer_identity answered{"id-1", "m", 77, 0xABC};
-
-// What a client reads from server-sent events, without the last.
-std::vector<nlohmann::json> sent_chunks(const std::string& sent) {
-  std::vector<nlohmann::json> chunks;
-  for (std::size_t at = 0; at < sent.size();) {
-    const std::size_t end = sent.find("\n\n", at);
-    const std::string data = sent.substr(at + 6, end - at - 6);
-    if (data != "[DONE]") chunks.push_back(nlohmann::json::parse(data));
-    at = end + 2;
-  }
-  return chunks;
-}
 
 const std::string a_call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call>";
 
@@ -82,7 +71,10 @@ TEST(tool_answers, a_stream_has_one_call_in_a_chunk_and_says_what_the_whole_says
     std::string content;
     std::vector<nlohmann::json> calls;
     nlohmann::json last;
-    for (const auto& chunk : sent_chunks(sent)) {
+    std::vector<nlohmann::json> chunks = test::sent_events(sent);
+    EXPECT_EQ(chunks.back(), "[DONE]");
+    chunks.pop_back();
+    for (const auto& chunk : chunks) {
       last = chunk["choices"][0];
       const auto& delta = last["delta"];
       content += delta.value("content", "");
