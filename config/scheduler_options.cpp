@@ -14,7 +14,8 @@ std::vector<option> scheduler_options() {
       reloadable(with_aliases(
           number_option(
               "max_num_batched_tokens", group::engine, &settings::max_num_batched_tokens, 1, 65'536,
-              "Tokens of one step: prefill chunks and decodes together; 8192 on a GPU where nothing is said"),
+              "Tokens of one step: prefill chunks and decodes together; where nothing is said 8192 on a GPU, "
+              "and on a CPU 64 for each thread, 128 to 512"),
           {"max_prefill_tokens"})),
       reloadable(number_option(
           "max_num_queued_requests", group::engine, &settings::max_num_queued_requests, 0, 1'000'000,
@@ -51,6 +52,9 @@ std::vector<option> scheduler_options() {
       reloadable(number_option("max_num_partial_prefills", group::engine, &settings::max_num_partial_prefills,
                                1, 4096,
                                "Requests that may be in the midst of their prompts at the same time")),
+      reloadable(ratio_option("long_prefill_share", group::engine, &settings::long_prefill_share, 1, 1000,
+                              "Share of a step that these prompts keep while other requests wait, which "
+                              "get the rest as far as they need it; 1: the whole step")),
       reloadable(ratio_option("watermark", group::engine, &settings::watermark, 0, 500,
                               "Share of the KV cache that stays free when a request joins others")),
       switch_option("new_token_ratio", group::engine, &settings::new_token_ratio,

@@ -41,6 +41,7 @@ struct settings : bucketing_settings {
   bool enable_chunked_prefill = true;
   std::int32_t long_prefill_token_threshold = 0;  // 0: the token budget alone
   std::int32_t max_num_partial_prefills = 1;
+  double long_prefill_share = 0.25;
   double watermark = 0.01;
   bool new_token_ratio = false;
   std::int32_t max_logprobs = 20;

@@ -1,5 +1,9 @@
 #include "main/choose_device.hpp"
 
+#include <algorithm>
+
+#include "runtime/executor/usable_cores.hpp"
+
 namespace troupe::cli {
 namespace {
 
@@ -8,17 +12,32 @@ void set_unless_given(const config::loaded_settings& loaded, std::string_view na
   if (!loaded.origins.contains(name)) value = usual;
 }
 
+// A running request waits for the steps of prompts beside it, and larger ones compute no more tokens a second
+// than these do.
+void choose_for_cpu(config::loaded_settings& loaded) {
+  config::settings& settings = loaded.values;
+  if (!settings.enable_chunked_prefill) return;
+  const std::int32_t threads = settings.threads > 0 ? settings.threads : usable_cores();
+  const std::int32_t wanted = std::max(64 * std::min(threads, 64), 2 * settings.max_num_seqs);
+  set_unless_given(loaded, "max_num_batched_tokens", settings.max_num_batched_tokens,
+                   std::clamp(wanted, 128, 512));
+}
+
 }  // namespace
 
 tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda,
                                               const config::file_observer& before_search) {
   config::settings& settings = loaded.values;
-  if (settings.device == "cpu") return {};
+  if (settings.device == "cpu") {
+    choose_for_cpu(loaded);
+    return {};
+  }
   if (cuda.find) before_search("the CUDA device");
   const auto found = cuda.find ? cuda.find(settings.device_id) : tl::unexpected<error>(built_without_cuda());
   if (!found) {
     if (settings.device == "auto") {
       if (cuda.find) loaded.notes.push_back("device is auto, and the CPU it is: " + found.error().message);
+      choose_for_cpu(loaded);
       return {};
     }
     return tl::unexpected(config::origin_of(loaded, "device") + ": device is cuda, but " +

@@ -9,10 +9,11 @@
 namespace troupe::cli {
 
 // Makes device `cuda` of `auto` where there is one that can be used; and then, of what nobody has set, what
-// is usual there: steps of 8,192 tokens, 256 sequences. The error is a line that begins with the origin of
-// `device`: where `cuda` was asked for, a program without CUDA or a device that cannot be used. Why `auto` is
-// the CPU in a program that has CUDA is a note.
-// `before_search` hears of "the CUDA device" before its driver is asked, which may not answer.
+// is usual there: steps of 8,192 tokens, 256 sequences. On the CPU steps have 64 tokens for each thread, and
+// two for each sequence, 128 to 512 in all, where prompts may be cut. The error is a line that begins with
+// the origin of `device`: where `cuda` was asked for, a program without CUDA or a device that cannot be used.
+// Why `auto` is the CPU in a program that has CUDA is a note. `before_search` hears of "the CUDA device"
+// before its driver is asked, which may not answer.
 tl::expected<void, std::string> choose_device(
     config::loaded_settings& loaded, const cuda_support& cuda,
     const config::file_observer& before_search = [](const std::string&) {});

@@ -28,6 +28,7 @@ scheduler_limits to_scheduling(const config::settings& settings) {
   out.enable_chunked_prefill = settings.enable_chunked_prefill;
   out.long_prefill_token_threshold = settings.long_prefill_token_threshold;
   out.max_num_partial_prefills = settings.max_num_partial_prefills;
+  out.long_prefill_share = settings.long_prefill_share;
   out.enable_prefix_caching = settings.enable_prefix_caching;
   out.watermark = settings.watermark;
   out.reserve_new_tokens = settings.new_token_ratio;

@@ -47,6 +47,10 @@ bool aging_queue::preempts(const sequence& waiting, const sequence& runs) const 
   return waiting.details->priority < runs.details->priority && !is_overdue(runs);
 }
 
+bool aging_queue::may_pass(const sequence& later, const sequence& first) const {
+  return later.details->priority <= first.details->priority || is_overdue(later);
+}
+
 bool aging_queue::yields_before(const sequence& a, const sequence& b) const {
   if (is_overdue(a) != is_overdue(b)) return is_overdue(b);
   return !is_overdue(a) && a.details->priority > b.details->priority;

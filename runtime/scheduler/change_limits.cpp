@@ -14,6 +14,7 @@ void adopt_limits(scheduler_limits& current, const scheduler_limits& next) {
   current.priority_patience = next.priority_patience;
   current.long_prefill_token_threshold = next.long_prefill_token_threshold;
   current.max_num_partial_prefills = next.max_num_partial_prefills;
+  current.long_prefill_share = next.long_prefill_share;
   current.watermark = next.watermark;
 }
 

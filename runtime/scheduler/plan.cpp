@@ -12,7 +12,8 @@ step_demand_ptr scheduler::state::plan() {
   make_place_for_first();
   planned.clear();
   joining.clear();
-  plan_drafts(rows_for_drafts(plan_waiting(plan_running())));
+  const std::int32_t left = plan_waiting(plan_running());
+  plan_drafts(rows_for_drafts(std::max(left - given_way, 0)));
   if (planned.empty() && joining.empty()) {
     forget_retired();
     return nullptr;
@@ -39,7 +40,7 @@ std::int32_t scheduler::state::rows_for_drafts(std::int32_t budget) const {
 // Gives what is left of the token budget. Decodes come first, whatever their age, then those past their
 // prompt with several tokens to compute (forced ones): however long the prompts beside it, a running request
 // waits for no more than one step with one bounded chunk. Where there are not enough tokens for one of each
-// they take turns, a token each.
+// they take turns, a token each. Prompts come last, and make room for those who wait.
 std::int32_t scheduler::state::plan_running() {
   std::int32_t budget = token_budget();
   past_prompt.clear();
@@ -52,15 +53,33 @@ std::int32_t scheduler::state::plan_running() {
   plan_decodes({running.begin(), first}, take_turns, budget);
   const std::vector<sequence*>& next = past_prompt.empty() ? prefilling : past_prompt;
   if (budget == 0 && left_out == nullptr && !next.empty()) left_out = next.front();
-  for (const std::vector<sequence*>* chunked : {&past_prompt, &prefilling}) {
-    for (sequence* who : *chunked) {
-      const std::int32_t num_rows = rows_of(*who, budget);
-      if (num_rows == 0) break;
-      planned.push({.who = who, .num_rows = num_rows});
-      budget -= num_rows;
-    }
-  }
+  given_way = 0;
+  plan_chunks(past_prompt, budget, budget);
+  plan_chunks(prefilling, longest_chunk(budget), budget);
   return budget;
+}
+
+void scheduler::state::plan_chunks(std::span<sequence* const> some, std::int32_t most, std::int32_t& budget) {
+  for (sequence* who : some) {
+    const std::int32_t wanted = rows_of(*who, budget);
+    if (wanted == 0) break;
+    const std::int32_t num_rows = std::min(wanted, most);
+    planned.push({.who = who, .num_rows = num_rows});
+    budget -= num_rows;
+    given_way += wanted - num_rows;
+  }
+}
+
+std::int32_t scheduler::state::longest_chunk(std::int32_t budget) const {
+  if (!shares_step()) return budget;
+  const double share = limits.long_prefill_share * budget / static_cast<double>(prefilling.size());
+  return std::max(static_cast<std::int32_t>(share), 1);
+}
+
+bool scheduler::state::shares_step() const {
+  if (!limits.enable_chunked_prefill || prefilling.empty() || waiting->size() == 0) return false;
+  if (running.size() >= static_cast<std::size_t>(most_running())) return false;
+  return waiting->may_pass(*waiting->next(1).front(), *prefilling.front());
 }
 
 void scheduler::state::plan_decodes(std::span<sequence* const> some, bool take_turns, std::int32_t& budget) {
@@ -89,7 +108,9 @@ std::int32_t scheduler::state::rows_of(const sequence& who, std::int32_t budget)
 }
 
 // A prompt gets room for all of itself before its first chunk runs: half a prompt that has to be preempted
-// for want of blocks would have been computed for nothing.
+// for want of blocks would have been computed for nothing. While one has to wait for others' prompts, those
+// behind it that need not be cut pass: it keeps nobody from running, and begins as soon as it would without
+// them but for their rows.
 std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   const auto most = static_cast<std::size_t>(most_running());
   stopped_by = nullptr;
@@ -97,24 +118,22 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   std::size_t places = most - running.size();
   auto partial = static_cast<std::int32_t>(prefilling.size());
   std::int32_t keep_free = blocks_to_keep_free();
+  const sequence* passed = nullptr;
   const std::size_t passed_over = tried.empty() ? num_held : waiting->size();
   for (sequence* who : waiting->next(places + passed_over)) {
-    if (budget == 0)
-      stopped_by = token_budget() < limits.max_num_batched_tokens
-                       ? "the steps are full (the device had no memory for larger ones)"
-                       : "the steps are full (max_num_batched_tokens)";
+    if (budget == 0) stop_for(step_is_full());
     if (budget == 0 || places == 0) break;
+    if (passed != nullptr && !waiting->may_pass(*who, *passed)) break;
     const readiness now = readiness_of(*who);
     if (now == readiness::held) continue;
     if (now == readiness::blocks_others) break;
-    const std::int32_t num_rows = rows_of(*who, budget);
-    if (num_rows < who->num_missing() &&
-        (!limits.enable_chunked_prefill || ++partial > limits.max_num_partial_prefills)) {
-      stopped_by = limits.enable_chunked_prefill
-                       ? "other prompts are computed (max_num_partial_prefills)"
-                       : "its prompt needs a step of its own (enable_chunked_prefill)";
-      break;
+    const std::int32_t num_rows = rows_of_waiting(*who, budget, partial);
+    if (num_rows == 0 && !limits.enable_chunked_prefill) break;
+    if (num_rows == 0) {
+      if (passed == nullptr) passed = who;
+      continue;
     }
+    if (num_rows < who->num_missing()) ++partial;
     const bool alone = running.empty() && joining.empty();
     if (limits.reserve_new_tokens) keep_free += blocks_of(who->max_tokens - who->num_generated());
     joining.push({.who = who, .num_rows = num_rows, .keep_free = alone ? 0 : keep_free});
@@ -122,6 +141,35 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
     --places;
   }
   return budget;
+}
+
+// The prompts in their midst make room for those that need not be cut, not for others that are.
+std::int32_t scheduler::state::rows_of_waiting(const sequence& who, std::int32_t budget,
+                                               std::int32_t partial) {
+  const std::int32_t num_rows = rows_of(who, budget);
+  if (num_rows == who.num_missing()) return num_rows;
+  if (!limits.enable_chunked_prefill) {
+    stop_for("its prompt needs a step of its own (enable_chunked_prefill)");
+    return 0;
+  }
+  if (partial >= limits.max_num_partial_prefills) {
+    stop_for("other prompts are computed (max_num_partial_prefills)");
+    return 0;
+  }
+  const std::int32_t of_rest = rows_of(who, std::max(budget - given_way, 0));
+  if (of_rest == 0) stop_for(step_is_full());
+  return of_rest;
+}
+
+// The first that has to wait is told why.
+void scheduler::state::stop_for(const char* reason) {
+  if (stopped_by == nullptr) stopped_by = reason;
+}
+
+const char* scheduler::state::step_is_full() const {
+  return token_budget() < limits.max_num_batched_tokens
+             ? "the steps are full (the device had no memory for larger ones)"
+             : "the steps are full (max_num_batched_tokens)";
 }
 
 // A preempted request whose last step still runs is the next to come back: nobody passes it. One that is to

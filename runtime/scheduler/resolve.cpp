@@ -31,6 +31,7 @@ resolved_step scheduler::state::resolve(const step_reservation& reservation) {
   }
   is_planned = false;
   if (!planned.empty()) {
+    if (given_way > 0) fill_up();
     send_off(reservation, resolved);
   } else {
     --step;
@@ -105,6 +106,22 @@ void scheduler::state::tell_first_answer(const sequence& who) {
   if (who.is_first_answer()) return;
   const auto first = requests.find(who.details->first_answer);
   if (first != requests.end()) first->second->details->another_answer_has_begun = true;
+}
+
+// A prompt has room for all of itself since its first chunk: nothing is to be asked for.
+void scheduler::state::fill_up() {
+  std::int32_t left = token_budget();
+  for (const planned_rows& rows : planned) left -= rows.num_rows;
+  for (planned_rows& rows : planned) {
+    if (left <= 0) return;
+    const sequence& who = *rows.who;
+    if (rows.num_drafts > 0 || rows.num_rows == who.num_missing()) continue;
+    const std::int32_t room = who.table_length * limits.block_size - who.num_computed;
+    const std::int32_t more = std::min(rows_of(who, rows.num_rows + left), room) - rows.num_rows;
+    if (more <= 0) continue;
+    rows.num_rows += more;
+    left -= more;
+  }
 }
 
 void scheduler::state::send_off(const step_reservation& reservation, resolved_step& resolved) {

@@ -52,6 +52,8 @@ struct scheduler_limits {
   bool enable_chunked_prefill = true;
   std::int32_t long_prefill_token_threshold = 0;  // most rows of one prompt in a step; 0: the budget alone
   std::int32_t max_num_partial_prefills = 1;      // sequences that are in the midst of their prompts
+  // What these keep of a step's rows for prompts while others wait, who get the rest as far as they need it.
+  double long_prefill_share = 0.25;
   // Share of the blocks that stays free when a request is admitted beside others.
   double watermark = 0.0;
   // Also keep room free for what the running requests may still generate (new_token_ratio.hpp).

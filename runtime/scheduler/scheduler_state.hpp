@@ -59,6 +59,16 @@ struct scheduler::state {
   // where all take turns are planned a token, too.
   void plan_decodes(std::span<sequence* const> some, bool take_turns, std::int32_t& budget);
   std::int32_t plan_waiting(std::int32_t budget);
+  // Of a waiting request in this step; none where its prompt has to be cut and may not be. `partial`: prompts
+  // that are in their midst.
+  std::int32_t rows_of_waiting(const sequence& who, std::int32_t budget, std::int32_t partial);
+  void stop_for(const char* reason);
+  const char* step_is_full() const;
+  // At most so many rows of each.
+  void plan_chunks(std::span<sequence* const> some, std::int32_t most, std::int32_t& budget);
+  // Of each prompt in its midst, so that others that wait find room in the step.
+  std::int32_t longest_chunk(std::int32_t budget) const;
+  bool shares_step() const;
   std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
   enum class readiness { ready, held, blocks_others };
   readiness readiness_of(sequence& who);
@@ -99,6 +109,8 @@ struct scheduler::state {
   bool admit_joining(const step_reservation& reservation);
   void admit(planned_rows& rows, std::int32_t num_cached);
   void tell_first_answer(const sequence& who);
+  // What the prompts in their midst have left to waiting requests, and these have not taken.
+  void fill_up();
   void send_off(const step_reservation& reservation, resolved_step& resolved);
 
   // preempt.cpp
@@ -239,6 +251,7 @@ struct scheduler::state {
   schedule_batch joining;                  // ... and waiting ones
   std::vector<sequence*> prefilling;       // work space of a plan: who computes its prompt, and ...
   std::vector<sequence*> past_prompt;      // ... who has several tokens behind it to compute
+  std::int32_t given_way = 0;              // rows that `prefilling` leave to who waits
   const sequence* left_out = nullptr;      // the first that the last plan had no token for
   steps_in_flight_ring flights;
   recycler<step_batch> batches;

@@ -44,6 +44,9 @@ class waiting_queue {
   virtual sequence* gives_way_to(std::int32_t /*priority*/) { return nullptr; }
   // Whether `waiting` is worth more than `runs`, so much that it takes its place.
   virtual bool preempts(const sequence& /*waiting*/, const sequence& /*runs*/) const { return false; }
+  // Whether `later` may take rows of a step that `first` could have had: a prompt in its midst, or a waiting
+  // request that has to wait for others' prompts.
+  virtual bool may_pass(const sequence& /*later*/, const sequence& /*first*/) const { return true; }
   // Of two running sequences, whether `a` is preempted before `b` where blocks are short. `a` runs for
   // longer.
   virtual bool yields_before(const sequence& /*a*/, const sequence& /*b*/) const { return false; }

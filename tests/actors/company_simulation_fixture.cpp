@@ -74,8 +74,8 @@ void draw_draft_model(dice& random, simulated_setup& setup) {
   options.vocab_size = end_token + 1;
   options.num_tokens = setup.drafts->config.num_speculative_tokens;
   options.end_tokens = {end_token};
-  options.rejection = random.one_of(
-      std::vector{rejection_method::automatic, rejection_method::probabilistic, rejection_method::strict});
+  options.rejection = random.one_of(std::vector{rejection_method::automatic, rejection_method::probabilistic,
+                                                rejection_method::probabilistic, rejection_method::strict});
   options.most_pending = limits.max_steps_in_flight;
   const std::int32_t contexts = random.pick(1, 4) * limits.max_model_len / limits.block_size;
   setup.draft_device = {.layout = {limits.block_size, random.pick(1, 1 + contexts), 1},
@@ -405,7 +405,7 @@ class simulation {
     if (random_.chance(90)) sampling.max_tokens = random_.pick(1, std::max(1, room() / 2));
     if (random_.chance(20)) sampling.min_tokens = random_.pick(0, sampling.max_tokens.value_or(10));
     sampling.seed = random_.number();
-    sampling.is_seeded = random_.chance(50);
+    sampling.is_seeded = random_.chance(30);
     sampling.ignore_eos = random_.chance(30);
     const auto letter = [this] { return static_cast<char>('a' + random_.pick(0, 25)); };
     if (random_.chance(20)) sampling.stop_token_ids = {letter()};

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Three measurements of the running service on the default model; prints Markdown tables.
+"""Four measurements of the running service on the default model; prints Markdown tables.
 
-    tests/bench/serving.py [mixed] [turns] [pool]        all three when none is named
+    tests/bench/serving.py [mixed] [short] [turns] [pool]        all of them when none is named
 
 mixed: 8 short chats stream side by side while 6,000-token prompts arrive one after another; the p99 of the time between
 two tokens of a chat, with chunked prefill and without.
+short: the time to the first token of short questions that come while a 6,000-token prompt is computed, and of that prompt; where
+it leaves others a part of each step (--long-prefill-share) and where it does not.
 turns: the time to the first token of a 4,000-token conversation, and of its second turn; with the prefix cache and
 without.
 pool: 200 requests at once through a KV pool that holds 8 of them; each must get the tokens that it gets alone.
@@ -145,6 +147,35 @@ def mixed():
     print(f"\np99 with / without: {p99[0] / p99[1]:.3f}\n", flush=True)
 
 
+async def questions_beside(service, seed):
+    """Seconds to the first token of questions that come twice a second until a long prompt has its first, and of that one's."""
+    rng = random.Random(seed)
+    messages, _ = words_for(service, rng, 6000)
+    long_prompt = asyncio.create_task(generate(service.port, messages, 8))
+    questions = []
+    while not long_prompt.done():
+        await asyncio.sleep(0.5)
+        questions.append(asyncio.create_task(generate(service.port, user(f"Question {len(questions)}: " + words(rng, 10)), 8)))
+    answers = await asyncio.gather(*questions)
+    return [times[0] for _, times, _ in answers], (await long_prompt)[1][0]
+
+
+def short():
+    sides = {"a quarter": "0.25", "the whole step": "1"}
+    results = {side: [] for side in sides}
+    for run in range(RUNS):
+        for side, share in sides.items():
+            with served("--long-prefill-share", share, "--no-enable-prefix-caching") as service:
+                firsts, long_first = asyncio.run(questions_beside(service, run))
+            results[side].append((quantile(firsts, 0.5), max(firsts), long_first, len(firsts)))
+    print("| a 6,000-token prompt keeps | first token of questions beside it, p50 | longest | first token of that prompt | questions |")
+    print("|---|---|---|---|---|")
+    for side, runs in results.items():
+        p50, longest, first, count = (statistics.median(column) for column in zip(*runs))
+        print(f"| {side} | {p50:.2f} s | {longest:.2f} s | {first:.2f} s | {count:.0f} |")
+    print(flush=True)
+
+
 async def two_turns(service, seed):
     rng = random.Random(seed)
     messages, length = words_for(service, rng, 4000)
@@ -211,7 +242,7 @@ def pool():
 
 
 def main():
-    parts = {"mixed": mixed, "turns": turns, "pool": pool}
+    parts = {"mixed": mixed, "short": short, "turns": turns, "pool": pool}
     chosen = sys.argv[1:] or list(parts)
     if any(name not in parts for name in chosen):
         sys.exit(__doc__)

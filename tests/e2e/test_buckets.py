@@ -92,7 +92,7 @@ def test_one_option_of_the_decode_batches_is_enough():
     (["--decode-batch-bucket-min", 65], ["decode_batch_bucket_min", "max_num_seqs (64)", "65"]),
     (["--decode-batch-bucket-strategy", "geometric"], ["--decode-batch-bucket-strategy", "geometric"]),
     (["--bucketing-strategy", "cubic"], ["--bucketing-strategy", "cubic"]),
-    (["--prompt-query-bucket-min", 1000], ["prompt_query_bucket_min", "512", "1000"]),
+    (["--prompt-query-bucket-min", 1000, "--max-num-batched-tokens", 512], ["prompt_query_bucket_min", "512", "1000"]),
     (["--bucketing-strategy", "unified", "--bucketing-from-file", "b.txt"], ["bucketing_from_file", "unified", "b.txt"])])
 def test_a_wrong_value_is_a_configuration_error_that_names_it(flags, words):
     refused(troupe("buckets", *flags), 78, *words)
@@ -164,7 +164,7 @@ def test_a_suggestion_is_the_best_of_all_and_a_bucket_file(tmp_path):
 def test_a_suggestion_tells_of_prompts_that_no_step_computes_whole(tmp_path):
     trace, file = tmp_path / "lengths.txt", tmp_path / "suggested.txt"
     trace.write_text("100 512 513 2000")
-    file.write_text(troupe("buckets", "--suggest", trace).stdout)
+    file.write_text(troupe("buckets", "--suggest", trace, "--max-num-batched-tokens", "512").stdout)
     assert "2 of them are longer than max_num_batched_tokens (512)" in file.read_text()
     assert buckets("--bucketing-from-file", file)["prompt"], "it is a bucket file all the same"
     assert "longer than" not in troupe("buckets", "--suggest", trace, "--max-num-batched-tokens", "2000").stdout

@@ -83,6 +83,29 @@ TEST(ChooseDevice, WithoutADeviceAutoStaysOnTheCpuAndCudaIsRefused) {
   }
 }
 
+TEST(ChooseDevice, OnTheCpuStepsAreAsLongAsItsThreadsAreMany) {
+  const auto tokens = [](std::int32_t threads, std::int32_t sequences, bool cuts = true) {
+    config::loaded_settings loaded = settings("cpu");
+    loaded.values.threads = threads;
+    loaded.values.max_num_seqs = sequences;
+    loaded.values.enable_chunked_prefill = cuts;
+    EXPECT_TRUE(choose_device(loaded, cuda_support{}));
+    return loaded.values.max_num_batched_tokens;
+  };
+  EXPECT_EQ(tokens(1, 64), 128);
+  EXPECT_EQ(tokens(2, 64), 128);
+  EXPECT_EQ(tokens(4, 64), 256);
+  EXPECT_EQ(tokens(512, 64), 512);
+  EXPECT_EQ(tokens(2, 100), 200) << "all that run have room for a token, and prompts for as many";
+  EXPECT_EQ(tokens(2, 4096), 512);
+  EXPECT_EQ(tokens(2, 64, false), 512) << "a prompt has to fit into one";
+  config::loaded_settings loaded = settings("auto");
+  loaded.values.max_num_batched_tokens = 48;
+  loaded.origins["max_num_batched_tokens"] = "--max-num-batched-tokens";
+  ASSERT_TRUE(choose_device(loaded, cuda_support{}));
+  EXPECT_EQ(loaded.values.max_num_batched_tokens, 48);
+}
+
 TEST(ChooseDevice, OnTheCpuNobodyLooksForADevice) {
   config::loaded_settings loaded = settings("cpu");
   cuda_support cuda;

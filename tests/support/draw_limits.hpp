@@ -13,6 +13,7 @@ inline void draw_prefill_limits(dice& random, scheduler_limits& limits) {
   }
   if (random.chance(30)) limits.long_prefill_token_threshold = random.pick(1, 20);
   limits.max_num_partial_prefills = random.pick(1, 3);
+  limits.long_prefill_share = 0.01 * random.pick(1, 100);
   if (random.chance(30)) limits.watermark = 0.1;
   limits.reserve_new_tokens = random.chance(20);
 }
