@@ -26,11 +26,13 @@ struct token_prompt {
   std::vector<token_id> ids = {};
 };
 
+using request_prompt = std::variant<chat_prompt, text_prompt, token_prompt>;
+
 // Answers to one request at most, as OpenAI's API has it.
 inline constexpr std::int32_t max_choices = 128;
 
 struct generation_request {
-  std::variant<chat_prompt, text_prompt, token_prompt> prompt = {};
+  request_prompt prompt = {};
   sampling_params sampling;
   std::string user = {};                // the tenant, as the client names it
   std::string cache_salt = {};          // requests of another salt share no cached prefix with it

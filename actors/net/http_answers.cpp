@@ -4,12 +4,14 @@
 #include <chrono>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "actors/net/http_connection.hpp"
 #include "actors/net/http_generation.hpp"
 #include "actors/net/request_tracker.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
+#include "runtime/openai/prompt_echo.hpp"
 #include "runtime/openai/request_status.hpp"
 #include "runtime/openai/tokenize.hpp"
 #include "runtime/openai/whole_answer.hpp"
@@ -52,9 +54,13 @@ asio::awaitable<bool> http_connection::generate(resource target, openai::json& b
   if (request_.id.empty()) request_.id = *name;
   const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
   const answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id, *name);
-  const auto request = std::make_shared<const generation_request>(std::move(parsed->generation));
-  if (plan.options.stream) co_return co_await answer_stream(request, plan);
-  co_return co_await answer_whole(request, plan);
+  const openai::prompt_echo echo(*parsed, plan.name);
+  std::vector<generation_request_ptr> requests;
+  requests.push_back(std::make_shared<const generation_request>(std::move(parsed->generation)));
+  for (generation_request& each : parsed->further)
+    requests.push_back(std::make_shared<const generation_request>(std::move(each)));
+  if (plan.options.stream) co_return co_await answer_stream(requests, plan, echo);
+  co_return co_await answer_whole(requests, plan, echo);
 }
 
 asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(resource target,
@@ -78,8 +84,13 @@ asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(res
   if (parsed && request_.tenant.size() > openai::max_user_bytes)
     parsed = fail(error_code::invalid_argument,
                   fmt::format("X-Tenant is longer than {} bytes", openai::max_user_bytes), "X-Tenant");
-  if (parsed && !request_.tenant.empty()) parsed->generation.user = request_.tenant;
-  if (parsed) shorten_timeout(parsed->generation, std::chrono::steady_clock::now() - body_came_);
+  if (parsed) {
+    const auto passed = std::chrono::steady_clock::now() - body_came_;
+    parsed->for_each_generation([&](generation_request& each) {
+      if (!request_.tenant.empty()) each.user = request_.tenant;
+      shorten_timeout(each, passed);
+    });
+  }
   co_return parsed;
 }
 
@@ -127,16 +138,20 @@ std::shared_ptr<mailbox<Item>> http_connection::open_mailbox(std::size_t max_byt
   });
 }
 
-asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr& request,
-                                                    const answer_plan& plan) {
-  http_generation generation(*shared_, request, open_mailbox<tagged_event>(unbounded),
-                             report_of(*request, plan));
+asio::awaitable<bool> http_connection::answer_whole(const std::vector<generation_request_ptr>& requests,
+                                                    const answer_plan& plan,
+                                                    const openai::prompt_echo& echo) {
+  http_generation generation(*shared_, requests, open_mailbox<tagged_event>(unbounded),
+                             report_of(*requests.front(), plan));
   tracked_ = true;
-  openai::whole_answer answer(plan.options.n);
+  openai::whole_answer answer(plan.options.choices());
   while (!answer.complete()) {
     const bool listening = co_await wait_for_news(nothing);
     if (!listening) co_return false;
-    for (tagged_event& entry : generation.take()) answer.add(entry.stream, std::move(entry.event));
+    for (tagged_event& entry : generation.take()) {
+      echo.add_to(entry.stream, entry.event);
+      answer.add(entry.stream, std::move(entry.event));
+    }
   }
   co_await stop_watching();
   http_response response;
@@ -148,18 +163,21 @@ asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr
   co_return co_await respond(response);
 }
 
-asio::awaitable<bool> http_connection::answer_stream(const generation_request_ptr& request,
-                                                     const answer_plan& plan) {
+asio::awaitable<bool> http_connection::answer_stream(const std::vector<generation_request_ptr>& requests,
+                                                     const answer_plan& plan,
+                                                     const openai::prompt_echo& echo) {
   if (ending_ || request_.version == 10) request_.keep_alive = false;
   const std::size_t most_waiting = shared_->options.limits.max_stream_buffer_bytes;
-  http_generation generation(*shared_, request, open_mailbox<tagged_event>(most_waiting),
-                             report_of(*request, plan));
+  http_generation generation(*shared_, requests, open_mailbox<tagged_event>(most_waiting),
+                             report_of(*requests.front(), plan));
   tracked_ = true;
   sse_stream stream(plan, request_);
   while (!stream.ended()) {
     const bool listening = co_await wait_for_news(stream.comment());
     if (!listening) co_return false;
-    const std::string text = stream.encode(generation.take());
+    std::vector<tagged_event> arrived = generation.take();
+    for (tagged_event& entry : arrived) echo.add_to(entry.stream, entry.event);
+    const std::string text = stream.encode(arrived);
     if (text.empty()) continue;
     const bool written = co_await write(text);
     if (!written) co_return false;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/net/engine_port.hpp"
 #include "actors/net/http_exchange.hpp"
@@ -15,6 +16,7 @@
 #include "actors/net/sse_stream.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
+#include "runtime/openai/prompt_echo.hpp"
 #include "runtime/openai/request.hpp"
 
 namespace troupe::net {
@@ -32,8 +34,11 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   asio::awaitable<bool> serve_request() override;
   asio::awaitable<bool> answer_post(resource target, result<openai::json>& body);
   asio::awaitable<bool> generate(resource target, openai::json& body);
-  asio::awaitable<bool> answer_whole(const generation_request_ptr& request, const answer_plan& plan);
-  asio::awaitable<bool> answer_stream(const generation_request_ptr& request, const answer_plan& plan);
+  // `requests`: of each prompt.
+  asio::awaitable<bool> answer_whole(const std::vector<generation_request_ptr>& requests,
+                                     const answer_plan& plan, const openai::prompt_echo& echo);
+  asio::awaitable<bool> answer_stream(const std::vector<generation_request_ptr>& requests,
+                                      const answer_plan& plan, const openai::prompt_echo& echo);
   asio::awaitable<bool> tokenize(openai::json& body);
   asio::awaitable<bool> detokenize(openai::json& body);
   asio::awaitable<bool> describe_request(const std::string& name);

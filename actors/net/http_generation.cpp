@@ -1,5 +1,6 @@
 #include "actors/net/http_generation.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::net {
@@ -10,35 +11,65 @@ request_report numbered(request_report begun, request_id number) {
   return begun;
 }
 
+std::vector<live_generation> begin_all(engine_port& port, const std::vector<generation_request_ptr>& requests,
+                                       const std::shared_ptr<event_mailbox>& events) {
+  std::vector<live_generation> live;
+  live.reserve(requests.size());
+  std::uint64_t stream = 0;
+  for (const generation_request_ptr& request : requests) {
+    live.emplace_back(port, request, events, stream);
+    stream += static_cast<std::uint64_t>(request->n);
+  }
+  return live;
+}
+
 }  // namespace
 
-http_generation::http_generation(http_shared& shared, const generation_request_ptr& request,
-                                 std::shared_ptr<event_mailbox> events, request_report begun)
+http_generation::http_generation(http_shared& shared, const std::vector<generation_request_ptr>& requests,
+                                 std::shared_ptr<event_mailbox> events, const request_report& begun)
     : shared_(shared),
       events_(std::move(events)),
       at_end_(*events_),
-      live_(shared.port, request, events_, 0),
-      listed_(shared.requests, begun.id, live_.ids()),
-      tracked_{{0, std::make_shared<request_tracker>(shared.options.observers,
-                                                     numbered(std::move(begun), live_.ids().front()))}} {}
+      choices_(static_cast<std::size_t>(requests.front()->n)),
+      live_(begin_all(shared.port, requests, events_)),
+      listed_(shared.requests, begun.id, ids()) {
+  for (std::size_t i = 0; i < live_.size(); ++i)
+    tracked_.push_back(
+        {i * choices_, std::make_shared<request_tracker>(shared.options.observers,
+                                                         numbered(begun, live_[i].ids().front()))});
+}
 
 http_generation::~http_generation() {
-  if (is_taking_ || tracked_.front().tracker->all_ended()) return;
-  live_.abort();
+  if (is_taking_ || all_ended()) return;
+  for (live_generation& each : live_) each.abort();
   at_end_.let_go();
+  std::erase_if(tracked_, [](const followed_request& each) { return each.tracker->all_ended(); });
   shared_.departed.follow(std::move(events_), std::move(tracked_));
+}
+
+std::vector<request_id> http_generation::ids() const {
+  std::vector<request_id> all;
+  for (const live_generation& each : live_) all.insert(all.end(), each.ids().begin(), each.ids().end());
+  return all;
+}
+
+bool http_generation::all_ended() const {
+  return std::ranges::all_of(tracked_,
+                             [](const followed_request& each) { return each.tracker->all_ended(); });
 }
 
 std::vector<tagged_event> http_generation::take() {
   is_taking_ = true;
-  request_tracker& tracker = *tracked_.front().tracker;
   std::vector<tagged_event> arrived = events_->take();
   for (const tagged_event& entry : arrived) {
-    tracker.add(entry.stream, entry.event);
-    listed_.told(entry.stream, tracker.tokens(entry.stream));
+    const std::size_t prompt = entry.stream / choices_;
+    const std::size_t answer = entry.stream % choices_;
+    request_tracker& tracker = *tracked_[prompt].tracker;
+    tracker.add(answer, entry.event);
+    listed_.told(entry.stream, tracker.tokens(answer));
     if (entry.event.end) listed_.ended(entry.stream, entry.event.end->tokens);
+    if (tracker.all_ended()) live_[prompt].ended();
   }
-  if (tracker.all_ended()) live_.ended();
   is_taking_ = false;
   return arrived;
 }

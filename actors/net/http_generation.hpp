@@ -1,5 +1,6 @@
-// A request that the engine has for an HTTP client.
+// The request of an HTTP client while the engine has it: one for each of its prompts.
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -16,24 +17,29 @@ namespace troupe::net {
 // once the engine has told that end.
 class http_generation {
  public:
-  // `events`: open, and nobody else's. `begun`: what is known of the request but its number. `shared` must
-  // outlive it.
-  http_generation(http_shared& shared, const generation_request_ptr& request,
-                  std::shared_ptr<event_mailbox> events, request_report begun);
+  // `requests`: of each prompt, at least one, of as many answers each. `events`: open, and nobody else's.
+  // `begun`: what is known of all of them but their numbers. `shared` must outlive it.
+  http_generation(http_shared& shared, const std::vector<generation_request_ptr>& requests,
+                  std::shared_ptr<event_mailbox> events, const request_report& begun);
   ~http_generation();
   http_generation(const http_generation&) = delete;
   http_generation& operator=(const http_generation&) = delete;
 
-  // What has come since the last call; an event's stream is the index of its answer.
+  // What has come since the last call; an event's stream is the index of its answer, behind all those of the
+  // prompts before.
   std::vector<tagged_event> take();
 
  private:
+  std::vector<request_id> ids() const;
+  bool all_ended() const;
+
   http_shared& shared_;
   std::shared_ptr<event_mailbox> events_;
   event_mailbox::closer at_end_;
-  live_generation live_;
+  std::size_t choices_;  // of each
+  std::vector<live_generation> live_;
   request_directory::listing listed_;
-  std::vector<followed_request> tracked_;  // itself
+  std::vector<followed_request> tracked_;  // the same, by index
   bool is_taking_ = false;                 // also where events were lost, for want of memory
 };
 

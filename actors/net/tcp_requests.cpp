@@ -119,6 +119,11 @@ asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::st
   if (parsed && parsed->generation.n != 1)
     parsed =
         fail(error_code::unsupported, "one answer per number: n other than 1 is served over HTTP only", "n");
+  if (parsed && !parsed->further.empty())
+    parsed =
+        fail(error_code::unsupported, "one prompt per number: several are served over HTTP only", "prompt");
+  if (parsed && parsed->answer.echo)
+    parsed = fail(error_code::unsupported, "echo is served over HTTP only", "echo");
   co_return parsed;
 }
 

@@ -17,6 +17,18 @@ void add_choice(usage& all, const usage& choice) {
   all.completion_tokens += choice.completion_tokens;
 }
 
+usage usage_of(std::span<const usage> answers, std::int32_t n) {
+  usage all;
+  for (std::size_t first = 0; first < answers.size(); first += static_cast<std::size_t>(n)) {
+    usage of_prompt;
+    for (const usage& each : answers.subspan(first, static_cast<std::size_t>(n))) add_choice(of_prompt, each);
+    all.prompt_tokens += of_prompt.prompt_tokens;
+    all.cached_tokens += of_prompt.cached_tokens;
+    all.completion_tokens += of_prompt.completion_tokens;
+  }
+  return all;
+}
+
 void write_usage(json_writer& out, const usage& tokens) {
   out.begin_object().key("prompt_tokens").integer(tokens.prompt_tokens);
   out.key("completion_tokens").integer(tokens.completion_tokens);

@@ -26,6 +26,8 @@ void write_identity(json_writer& out, const answer_identity& identity, std::stri
 // One choice more: the prompt of all of them is one, their completions add up. What the first of them found
 // cached tells what the prompt cost, whatever the others shared.
 void add_choice(usage& all, const usage& choice);
+// Of all answers, in the order of their indices, `n` to each prompt.
+usage usage_of(std::span<const usage> answers, std::int32_t n);
 // {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details": {"cached_tokens"}}
 void write_usage(json_writer& out, const usage& tokens);
 // "finish_reason" and vLLM's "stop_reason": the stop string or token id that matched, else null.

@@ -13,7 +13,7 @@ chunk_stream::chunk_stream(const answer_identity& identity, answer_options optio
       with_logprobs_(with_logprobs),
       style_{name, options.return_tokens_as_token_ids},
       head_("data: {"),
-      choices_(static_cast<std::size_t>(options.n)),
+      choices_(static_cast<std::size_t>(options.choices())),
       open_(choices_.size()) {
   const bool chat = options.kind == answer_kind::chat;
   json_writer out(head_);
@@ -150,10 +150,10 @@ void chunk_stream::append_usage(std::string& out) {
   out += head_;
   json_writer chunk(out);
   out += ",\"choices\":[]";
-  usage all;
-  for (const choice& each : choices_) add_choice(all, each.so_far);
+  std::vector<usage> each;
+  for (const choice& from : choices_) each.push_back(from.so_far);
   chunk.key("usage");
-  write_usage(chunk, all);
+  write_usage(chunk, usage_of(each, options_.n));
   chunk.end_object();
   out += "\n\n";
 }

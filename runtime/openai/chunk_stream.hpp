@@ -18,9 +18,9 @@ class chunk_stream {
   chunk_stream(const answer_identity& identity, answer_options options, bool with_logprobs,
                const token_namer& name);
 
-  // Appends what `event` of the stream at `index` (below options.n) adds to `out`: nothing where it shows
-  // nothing; with the last stream's end also the usage where asked for and "data: [DONE]"; where a stream has
-  // failed an error and "data: [DONE]", and nothing after that.
+  // Appends what `event` of the stream at `index` (below options.choices()) adds to `out`: nothing where it
+  // shows nothing; with the last stream's end also the usage where asked for and "data: [DONE]"; where a
+  // stream has failed an error and "data: [DONE]", and nothing after that.
   void append(std::size_t index, const stream_event& event, std::string& out);
   bool ended() const { return ended_; }
 

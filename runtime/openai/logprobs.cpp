@@ -17,6 +17,8 @@ float finite(float logprob) {
   return std::isfinite(logprob) && logprob > floor ? logprob : floor;
 }
 
+bool has_logprob(const token_logprobs& position) { return !std::isnan(position.logprob); }
+
 // A name once: tokens of parts of characters have one text, and of members with one name readers keep the
 // last. The token that stands there comes first, then the most probable ones.
 void write_top(json_writer& out, const token_logprobs& position, const token_style& style) {
@@ -72,12 +74,22 @@ void write_completion_logprobs(json_writer& out, std::span<const token_logprobs>
     text_offset += utf8_length(style.name(position.token));
   }
   out.end_array().key("token_logprobs").begin_array();
-  for (const token_logprobs& position : positions) out.number(finite(position.logprob));
+  for (const token_logprobs& position : positions) {
+    if (has_logprob(position)) {
+      out.number(finite(position.logprob));
+    } else {
+      out.null();
+    }
+  }
   out.end_array().key("tokens").begin_array();
   for (const token_logprobs& position : positions) out.string(style.text(position.token));
   out.end_array().key("top_logprobs").begin_array();
   for (const token_logprobs& position : positions) {
-    write_top(out, position, style);
+    if (has_logprob(position)) {
+      write_top(out, position, style);
+    } else {
+      out.null();
+    }
   }
   out.end_array().end_object();
 }

@@ -25,7 +25,8 @@ void write_chat_logprobs(json_writer& out, std::span<const token_logprobs> posit
                          const token_style& style);
 
 // {"text_offset", "token_logprobs", "tokens", "top_logprobs"}. `text_offset` counts characters of the answer
-// and is moved past these tokens. With no alternatives asked for, top_logprobs holds the sampled token alone.
+// and is moved past these tokens. Of a token whose log-probability is not a number nothing is known: null.
+// With no alternatives asked for, top_logprobs holds the sampled token alone.
 void write_completion_logprobs(json_writer& out, std::span<const token_logprobs> positions,
                                const token_style& style, std::int64_t& text_offset);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -111,40 +112,66 @@ void read_chat_logprobs(field_reader& fields, std::int32_t most, sampling_params
   if (wanted) sampling.logprobs = top;
 }
 
-result<std::variant<chat_prompt, text_prompt, token_prompt>> read_prompt(field_reader& fields,
-                                                                         std::int32_t vocab_size) {
-  const json* prompt = fields.find("prompt");
-  const auto wrong = [](const char* message) {
-    return fail(error_code::invalid_argument, message, "prompt");
-  };
-  if (prompt == nullptr) return wrong("prompt is missing");
-  const bool list_of_prompts =
-      prompt->is_array() && !prompt->empty() && (prompt->front().is_string() || prompt->front().is_array());
-  if (list_of_prompts) {
-    if (prompt->size() > 1) return wrong("one prompt per request: prompt holds several");
-    prompt = &prompt->front();
+tl::unexpected<error> wrong_prompt(std::string message) {
+  return fail(error_code::invalid_argument, std::move(message), "prompt");
+}
+
+result<request_prompt> read_prompt(const json& prompt, bool add_special_tokens, std::int32_t vocab_size) {
+  if (prompt.empty() || (prompt.is_string() && prompt.get_ref<const std::string&>().empty())) {
+    return wrong_prompt("prompt must not be empty");
   }
-  if (prompt->empty() || (prompt->is_string() && prompt->get_ref<const std::string&>().empty())) {
-    return wrong("prompt must not be empty");
-  }
-  if (prompt->is_string()) {
-    text_prompt text{prompt->get<std::string>()};
-    fields.read("add_special_tokens", text.add_special_tokens);
-    return text;
-  }
-  if (!prompt->is_array()) return wrong("prompt must be a string or an array of token ids");
-  auto ids = read_token_ids(*prompt, vocab_size, "prompt");
+  if (prompt.is_string()) return text_prompt{prompt.get<std::string>(), add_special_tokens};
+  if (!prompt.is_array()) return wrong_prompt("prompt must be a string or an array of token ids");
+  auto ids = read_token_ids(prompt, vocab_size, "prompt");
   if (!ids) return tl::unexpected<error>(ids.error());
   return token_prompt{std::move(*ids)};
 }
 
-// What an answer would be given together with, in front of it or behind.
-void refuse_text_around(field_reader& fields) {
-  for (const char* name : {"echo", "suffix"}) {
-    const json* const value = fields.find(name);
-    if (value == nullptr || *value == false || *value == "") continue;
-    fields.reject(name, fmt::format("{} is not supported yet", name));
+// One, or a list of them.
+result<std::vector<request_prompt>> read_prompts(field_reader& fields, std::int32_t vocab_size) {
+  const json* const prompt = fields.find("prompt");
+  if (prompt == nullptr) return wrong_prompt("prompt is missing");
+  bool add_special_tokens = text_prompt{}.add_special_tokens;
+  fields.read("add_special_tokens", add_special_tokens);
+  const bool is_list =
+      prompt->is_array() && !prompt->empty() && (prompt->front().is_string() || prompt->front().is_array());
+  if (is_list && prompt->size() > static_cast<std::size_t>(max_choices))
+    return wrong_prompt(
+        fmt::format("prompt holds {} prompts: at most {} in one request", prompt->size(), max_choices));
+  std::vector<request_prompt> prompts;
+  for (std::size_t i = 0; i < (is_list ? prompt->size() : 1); ++i) {
+    auto each = read_prompt(is_list ? (*prompt)[i] : *prompt, add_special_tokens, vocab_size);
+    if (!each) return tl::unexpected<error>(each.error());
+    prompts.push_back(std::move(*each));
   }
+  return prompts;
+}
+
+// The same is wanted of each. Answers to equal prompts are to differ, where no seed was given, as those to
+// one.
+void spread_over(std::vector<request_prompt> prompts, parsed_request& parsed) {
+  generation_request next = parsed.generation;
+  parsed.generation.prompt = std::move(prompts.front());
+  parsed.answer.prompts = static_cast<std::int32_t>(prompts.size());
+  for (std::size_t i = 1; i < prompts.size(); ++i) {
+    if (!next.sampling.is_seeded) next.sampling.seed += static_cast<std::uint64_t>(next.n);
+    parsed.further.push_back(next);
+    parsed.further.back().prompt = std::move(prompts[i]);
+  }
+}
+
+// With `echo` the log-probabilities of the prompt's tokens are wanted as those of the answer's are; and an
+// answer may have no tokens of its own, though one has to be computed.
+void read_echo(field_reader& fields, parsed_request& parsed) {
+  fields.read("echo", parsed.answer.echo);
+  if (!parsed.answer.echo) return;
+  sampling_params& sampling = parsed.generation.sampling;
+  if (sampling.prompt_logprobs && sampling.prompt_logprobs != sampling.logprobs)
+    fields.reject("prompt_logprobs", "with echo, prompt_logprobs must be what logprobs is, or left out");
+  sampling.prompt_logprobs = sampling.logprobs;
+  if (sampling.max_tokens != 0) return;
+  parsed.answer.prompt_alone = true;
+  sampling.max_tokens = 1;
 }
 
 }  // namespace
@@ -192,22 +219,27 @@ result<parsed_request> parse_chat(const json& body, const request_context& conte
   fields.read("add_special_tokens", prompt.add_special_tokens);
   parsed.generation.prompt = std::move(prompt);
   read_chat_logprobs(fields, context.max_logprobs, parsed.generation.sampling);
-  refuse_text_around(fields);
+  bool echo = false;
+  fields.read("echo", echo);
+  if (echo) fields.reject("echo", "echo is not supported for chats");
   return checked(std::move(parsed), fields, context);
 }
 
 result<parsed_request> parse_completion(const json& body, const request_context& context) {
   if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
   field_reader fields(body);
-  auto prompt = read_prompt(fields, context.vocab_size);
-  if (!prompt) return tl::unexpected<error>(prompt.error());
+  auto prompts = read_prompts(fields, context.vocab_size);
+  if (!prompts) return tl::unexpected<error>(prompts.error());
   parsed_request parsed = read_common(fields, answer_kind::completion, context);
-  parsed.generation.prompt = std::move(*prompt);
   sampling_params& sampling = parsed.generation.sampling;
   fields.read("logprobs", sampling.logprobs);
   if (!sampling.max_tokens) sampling.max_tokens = default_completion_tokens;
   refuse_tools(fields);
-  refuse_text_around(fields);
+  read_echo(fields, parsed);
+  spread_over(std::move(*prompts), parsed);
+  if (parsed.answer.choices() > max_choices)
+    fields.reject("n", fmt::format("n is {} and there are {} prompts: at most {} answers to one request",
+                                   parsed.answer.n, parsed.answer.prompts, max_choices));
   return checked(std::move(parsed), fields, context);
 }
 

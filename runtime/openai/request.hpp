@@ -1,8 +1,11 @@
 // Bodies of /v1/chat/completions and /v1/completions as plain values: what to generate and how to answer.
 // Field names and meanings: OpenAI's API reference; extensions: vLLM's OpenAI-compatible server.
 #pragma once
+#include <concepts>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -26,7 +29,8 @@ inline constexpr std::size_t max_user_bytes = 1024;  // of a tenant's name
 // How the client wants its answer.
 struct answer_options {
   answer_kind kind = answer_kind::chat;
-  std::int32_t n = 1;  // choices
+  std::int32_t n = 1;        // choices of each prompt
+  std::int32_t prompts = 1;  // whose choices come one behind the other
   bool stream = false;
   bool include_usage = false;     // a last chunk that tells the usage
   bool continuous_usage = false;  // and the usage so far on every chunk
@@ -34,12 +38,22 @@ struct answer_options {
   bool tool_calls = false;        // tools are offered: calls are told apart from the text
   bool return_token_ids = false;
   bool return_tokens_as_token_ids = false;  // "token_id:42" in place of a token's text in log-probabilities
+  bool echo = false;                        // answers begin with their prompts
+  bool prompt_alone = false;                // and end there: no tokens are wanted (with `echo`)
+
+  std::int32_t choices() const { return prompts * n; }
 };
 
 struct parsed_request {
-  generation_request generation;
+  generation_request generation;                 // of the first prompt, in most cases the only one
+  std::vector<generation_request> further = {};  // of the others, alike but for their seeds
   answer_options answer;
   std::string request_id = {};  // the client's own name for the request; empty: it has none
+
+  void for_each_generation(const std::invocable<generation_request&> auto& change) {
+    change(generation);
+    for (generation_request& each : further) change(each);
+  }
 };
 
 // A name of 1 to 128 letters, digits, '-', '_', '.' and ':'.

@@ -31,10 +31,10 @@ void whole_answer::add(std::size_t index, stream_event event) {
   into.end = std::move(event.end);
 }
 
-usage whole_answer::used() const {
-  usage all;
-  for (const choice& each : choices_) add_choice(all, each.end ? each.end->tokens : usage{});
-  return all;
+usage whole_answer::used(std::int32_t n) const {
+  std::vector<usage> each;
+  for (const choice& from : choices_) each.push_back(from.end ? from.end->tokens : usage{});
+  return usage_of(each, n);
 }
 
 std::string whole_answer::body(const answer_identity& identity, const answer_options& options,
@@ -49,7 +49,7 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
   for (std::size_t index = 0; index < choices_.size(); ++index)
     write_choice(out, identity.call_id, index, options, with_logprobs, style);
   out.end_array().key("usage");
-  write_usage(out, used());
+  write_usage(out, used(options.n));
   if (chat) write_prompt_parts(out, choices_.front(), options, style);
   write_warnings(out, warnings_);
   out.end_object();

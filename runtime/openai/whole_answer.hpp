@@ -21,7 +21,7 @@ class whole_answer {
   bool complete() const { return failure_.has_value() || ended_ == choices_.size(); }
   // Why there is no answer: set where a stream ended with an error.
   const error* failure() const { return failure_ ? &*failure_ : nullptr; }
-  // The body. Defined once complete(). The usage counts the prompt once and all completions.
+  // The body. Defined once complete(). The usage counts each prompt once and all completions.
   std::string body(const answer_identity& identity, const answer_options& options, bool with_logprobs,
                    const token_namer& name) const;
 
@@ -34,7 +34,7 @@ class whole_answer {
     std::vector<token_logprobs> prompt_logprobs;
     std::optional<finished> end;
   };
-  usage used() const;
+  usage used(std::int32_t n) const;
   static void write_message(json_writer& out, std::uint64_t call_id, std::size_t index,
                             const answer_part& said);
   void write_choice(json_writer& out, std::uint64_t call_id, std::size_t index, const answer_options& options,

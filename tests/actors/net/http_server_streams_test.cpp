@@ -129,24 +129,27 @@ TEST_F(http_server_by_hand, a_streams_name_is_the_one_in_its_chunks) {
 }
 
 TEST_F(http_server_by_hand, one_answer_that_is_refused_refuses_the_request_and_aborts_the_others) {
-  for (const bool streams : {false, true}) {
-    const json body = {{"prompt", "x"}, {"n", 3}, {"stream", streams}};
-    const auto before = engine.requests();
-    client.send(post_text("/v1/completions", body.dump()));
-    engine.wait_for_request(before + 3);
-    engine.emit(before + 2, failed({error_code::resource_exhausted, "full"}));
-    EXPECT_EQ(client.read_answer().status, 429);
-    engine.wait_for_abort(before + 1);
-    engine.wait_for_abort(before + 3);
+  for (const json& asked : {json{{"prompt", "x"}, {"n", 3}}, json{{"prompt", {"x", "y", "z"}}}}) {
+    for (const bool streams : {false, true}) {
+      json body = asked;
+      body["stream"] = streams;
+      const auto before = engine.requests();
+      client.send(post_text("/v1/completions", body.dump()));
+      engine.wait_for_request(before + 3);
+      engine.emit(before + 2, failed({error_code::resource_exhausted, "full"}));
+      EXPECT_EQ(client.read_answer().status, 429);
+      engine.wait_for_abort(before + 1);
+      engine.wait_for_abort(before + 3);
+    }
   }
 }
 
 TEST_F(http_server_by_hand, a_client_that_leaves_aborts_all_of_its_answers) {
   raw_client leaver(server.port());
-  leaver.send(post_text("/v1/completions", R"({"prompt":"x","n":3})"));
-  engine.wait_for_request(3);
+  leaver.send(post_text("/v1/completions", R"({"prompt":["x","y"],"n":3})"));
+  engine.wait_for_request(6);
   leaver.close();
-  for (const request_id id : {1, 2, 3}) engine.wait_for_abort(id);
+  for (const request_id id : {1, 2, 3, 4, 5, 6}) engine.wait_for_abort(id);
   EXPECT_EQ(engine.running(), 0U);
 }
 

@@ -207,6 +207,28 @@ TEST_F(http_server_test, several_answers_come_by_their_index_whole_and_streamed)
   EXPECT_EQ(engine.aborts(), 0U);
 }
 
+TEST_F(http_server_test, several_prompts_have_their_answers_one_behind_the_other) {
+  const std::vector<std::string> prompts = {"one", "two", "three"};
+  for (const bool streams : {false, true}) {
+    json asked = {{"prompt", prompts}, {"max_tokens", 2}, {"n", 2}, {"echo", true}};
+    if (streams) asked.update({{"stream", true}, {"stream_options", {{"include_usage", true}}}});
+    const auto answer = client.post("/v1/completions", asked.dump());
+    ASSERT_EQ(answer.status, 200);
+    std::vector<std::string> texts(6);
+    json used;
+    for (const std::string& data : streams ? sse_data(answer.body) : std::vector{answer.body}) {
+      if (data == "[DONE]") continue;
+      const json part = json::parse(data);
+      for (const json& choice : part["choices"])
+        texts.at(choice["index"].get<std::size_t>()) += choice["text"].get<std::string>();
+      if (!part["usage"].is_null()) used = part["usage"];
+    }
+    for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(texts[i], prompts[i / 2] + "word word ") << i;
+    EXPECT_EQ(used["prompt_tokens"], 9);
+    EXPECT_EQ(used["completion_tokens"], 12);
+  }
+}
+
 TEST_F(http_server_test, the_prefix_cache_can_be_reset) {
   EXPECT_EQ(client.post("/reset_prefix_cache", "").status, 200);
   client.send("POST /reset_prefix_cache HTTP/1.1\r\nContent-Length: 0\r\n\r\n");

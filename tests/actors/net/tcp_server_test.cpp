@@ -364,13 +364,17 @@ TEST(tcp_server, a_silent_client_stays_while_the_engine_works_for_it) {
   EXPECT_EQ(client.read().type, frame_type::finished);
 }
 
-TEST_F(tcp_server_test, gives_one_answer_per_number) {
+TEST_F(tcp_server_test, gives_one_answer_without_its_prompt_per_number) {
   client.greet();
-  client.send(frame_type::generate, 1, R"({"prompt":"hi","n":2})");
-  const frame refused = client.read();
-  EXPECT_EQ(refused.type, frame_type::error);
-  EXPECT_EQ(refused.request, 1U);
-  EXPECT_EQ(refused.json()["error"]["param"], "n");
+  for (const auto& [asked, param] :
+       {std::pair{R"({"prompt":"hi","n":2})", "n"}, std::pair{R"({"prompt":["hi","ho"]})", "prompt"},
+        std::pair{R"({"prompt":"hi","echo":true})", "echo"}}) {
+    client.send(frame_type::generate, 1, asked);
+    const frame refused = client.read();
+    EXPECT_EQ(refused.type, frame_type::error);
+    EXPECT_EQ(refused.request, 1U);
+    EXPECT_EQ(refused.json()["error"]["param"], param);
+  }
   client.send(frame_type::generate, 1,
               R"({"prompt":"hi","max_tokens":1,"priority":3,"user":"u","cache_salt":"s","timeout":9})");
   EXPECT_EQ(client.read().type, frame_type::delta);

@@ -150,6 +150,27 @@ TEST(whole_answer, several_choices_stand_by_their_index_and_share_one_usage) {
       "prompt_tokens_details":{"cached_tokens":0}})"));
 }
 
+TEST(whole_answer, each_prompt_counts_once_with_what_its_first_answer_found_cached) {
+  const answer_options options{.kind = answer_kind::completion, .n = 2, .prompts = 2};
+  const std::vector<usage> used = {{3, 5, 1}, {3, 4, 2}, {7, 1, 4}, {7, 2, 6}};
+  whole_answer answer(options.choices());
+  std::string sent;
+  chunk_stream stream(
+      identity, {.kind = answer_kind::completion, .n = 2, .prompts = 2, .include_usage = true}, false, name);
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    stream_event event = saying("x");
+    event.end = finished{.reason = finish_reason::stop, .tokens = used[i]};
+    stream.append(i, event, sent);
+    answer.add(i, std::move(event));
+  }
+  const auto expected = nlohmann::json::parse(
+      R"({"prompt_tokens":10,"completion_tokens":12,"total_tokens":22,"prompt_tokens_details":{"cached_tokens":5}})");
+  EXPECT_EQ(nlohmann::json::parse(answer.body(identity, options, false, name))["usage"], expected);
+  const auto events = test::sent_events(sent);
+  ASSERT_EQ(events.size(), 6U);
+  EXPECT_EQ(events[4]["usage"], expected);
+}
+
 TEST(whole_answer, fails_as_a_whole_when_one_choice_fails) {
   whole_answer answer(2);
   answer.add(0, saying("a"));

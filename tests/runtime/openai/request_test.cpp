@@ -280,12 +280,68 @@ TEST(parse_completion, takes_text_and_token_ids) {
   EXPECT_EQ(std::get<token_prompt>(prompt(R"({"prompt":[[3,4]]})")).ids, (std::vector<token_id>{3, 4}));
 }
 
+TEST(parse_completion, takes_several_prompts_that_are_alike_but_for_the_seeds_drawn_for_them) {
+  for (const bool seeded : {false, true}) {
+    const char* const seed = seeded ? R"("seed":5,)" : "";
+    const auto parsed =
+        parse_completion(completion_body(std::string("{") + seed +
+                                         R"("prompt":["a",[3,4],"c"],"n":2,"max_tokens":7,"user":"me"})"),
+                         context());
+    ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+    EXPECT_EQ(parsed->answer.choices(), 6);
+    ASSERT_EQ(parsed->further.size(), 2U);
+    EXPECT_EQ(std::get<text_prompt>(parsed->generation.prompt).text, "a");
+    EXPECT_EQ(std::get<token_prompt>(parsed->further[0].prompt).ids, (std::vector<token_id>{3, 4}));
+    EXPECT_EQ(std::get<text_prompt>(parsed->further[1].prompt).text, "c");
+    std::uint64_t seed_of_next = parsed->generation.sampling.seed;
+    for (const generation_request& each : parsed->further) {
+      if (!seeded) seed_of_next += 2;
+      EXPECT_EQ(each.sampling.seed, seed_of_next);
+      EXPECT_EQ(each.sampling.max_tokens, 7);
+      EXPECT_EQ(each.n, 2);
+      EXPECT_EQ(each.user, "me");
+    }
+  }
+}
+
+TEST(parse_completion, gives_128_answers_at_most) {
+  const auto fault = [](std::size_t prompts, int n) {
+    json body = completion_body();
+    body["prompt"] = std::vector<std::string>(prompts, "a");
+    body["n"] = n;
+    const auto parsed = parse_completion(body, context());
+    return parsed ? "" : parsed.error().param;
+  };
+  EXPECT_EQ(fault(128, 1), "");
+  EXPECT_EQ(fault(64, 2), "");
+  EXPECT_EQ(fault(129, 1), "prompt");
+  EXPECT_EQ(fault(65, 2), "n");
+}
+
+TEST(parse_completion, asks_for_the_prompts_log_probabilities_with_echo) {
+  const auto parsed = [](const char* members) {
+    return parse_completion(completion_body(members), context());
+  };
+  const auto with_logprobs = parsed(R"({"echo":true,"logprobs":3})");
+  EXPECT_EQ(with_logprobs->generation.sampling.prompt_logprobs, 3);
+  EXPECT_FALSE(with_logprobs->answer.prompt_logprobs) << "they stand with the answer's";
+  EXPECT_TRUE(parsed(R"({"echo":true,"logprobs":3,"stream":true})").has_value());
+  EXPECT_FALSE(parsed(R"({"echo":true})")->generation.sampling.prompt_logprobs.has_value());
+  EXPECT_TRUE(parsed(R"({"echo":true,"logprobs":3,"prompt_logprobs":3})")->answer.prompt_logprobs);
+  EXPECT_EQ(parsed(R"({"echo":true,"logprobs":3,"prompt_logprobs":2})").error().param, "prompt_logprobs");
+  EXPECT_EQ(parsed(R"({"echo":true,"prompt_logprobs":2})").error().param, "prompt_logprobs");
+  const auto alone = parsed(R"({"echo":true,"max_tokens":0})");
+  EXPECT_TRUE(alone->answer.prompt_alone);
+  EXPECT_EQ(alone->generation.sampling.max_tokens, 1);
+  EXPECT_FALSE(parsed(R"({"max_tokens":0})")->answer.prompt_alone) << "the scheduler refuses it";
+}
+
 TEST(parse_completion, refuses_other_prompts) {
   for (const char* members :
        {R"({"prompt":null})", R"({"prompt":""})", R"({"prompt":[]})", R"({"prompt":[""]})",
-        R"({"prompt":[[]]})", R"({"prompt":["a","b"]})", R"({"prompt":[[1],[2]]})", R"({"prompt":5})",
-        R"({"prompt":{}})", R"({"prompt":[1,"a"]})", R"({"prompt":[1.5]})", R"({"prompt":[-1]})",
-        R"({"prompt":[1000]})", R"({"prompt":[1,null]})", R"({"prompt":[[1,[2]]]})",
+        R"({"prompt":[[]]})", R"({"prompt":["a",""]})", R"({"prompt":["a",5]})", R"({"prompt":[[1],[]]})",
+        R"({"prompt":5})", R"({"prompt":{}})", R"({"prompt":[1,"a"]})", R"({"prompt":[1.5]})",
+        R"({"prompt":[-1]})", R"({"prompt":[1000]})", R"({"prompt":[1,null]})", R"({"prompt":[[1,[2]]]})",
         R"({"prompt":[18446744073709551615]})", R"({"prompt":true})"}) {
     const auto parsed = parse_completion(completion_body(members), context());
     ASSERT_FALSE(parsed.has_value()) << members;
@@ -298,7 +354,7 @@ TEST(parse_completion, has_its_own_defaults_and_fields) {
   EXPECT_EQ(parse_completion(completion_body(R"({"logprobs":0})"), context())->generation.sampling.logprobs,
             0);
   EXPECT_EQ(parse_completion(completion_body(R"({"logprobs":true})"), context()).error().param, "logprobs");
-  EXPECT_EQ(parse_completion(completion_body(R"({"echo":true})"), context()).error().param, "echo");
+  EXPECT_EQ(parse_completion(completion_body(R"({"echo":1})"), context()).error().param, "echo");
   EXPECT_EQ(parse_completion(completion_body(R"({"suffix":"x"})"), context()).error().param, "suffix");
   EXPECT_TRUE(parse_completion(completion_body(R"({"echo":false,"suffix":""})"), context()).has_value());
 }
