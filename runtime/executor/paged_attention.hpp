@@ -35,12 +35,14 @@ class paged_attention {
     std::int32_t row;
     std::int32_t head;
   };
-  // One thread's work space for up to max_attend_queries queries.
+  // One thread's work space: for the queries of an item, and for max_attend_queries of them at once.
   struct scratch {
-    std::vector<float> scores;        // [queries][stretch_tokens]
-    std::vector<float> outputs;       // [queries][head_dim]: running
-    std::vector<float> partial;       // [queries][head_dim]: of one stretch
-    std::vector<std::int16_t> codes;  // [queries][code_stride]
+    std::vector<query> queries;
+    std::vector<kernels::attention_state> states;  // [queries]
+    std::vector<float> outputs;                    // [queries][head_dim]: running
+    std::vector<float> scores;                     // [at once][stretch_tokens]
+    std::vector<float> partial;                    // [at once][head_dim]: of one stretch
+    std::vector<std::int16_t> codes;               // [at once][code_stride]
     std::vector<std::byte> gathered;  // [stretch_tiles] tiles, where blocks are smaller than tiles
   };
   struct context {
@@ -56,11 +58,14 @@ class paged_attention {
   const std::byte* gather_tile(scratch& space, const context& in, table_view table, std::int32_t kv_head,
                                std::int32_t first, std::int32_t end);
   void attend_item(scratch& space, const context& in, std::int64_t item);
-  void attend_queries(scratch& space, const context& in, table_view table, std::int32_t kv_head,
-                      const query* queries, std::int32_t count);
-  void attend_stretch(scratch& space, const context& in, table_view table, std::int32_t kv_head,
-                      const query* queries, std::int32_t count, std::int32_t first_token,
-                      kernels::attention_state* states);
+  void list_queries(scratch& space, const sequence_rows& sequence, std::int32_t begin, std::int32_t kv_head);
+  void attend_queries(scratch& space, const context& in, table_view table, std::int32_t kv_head);
+  // Of tokens from `first` on, up to `end` or the end of the stretch.
+  void find_tiles(scratch& space, const context& in, table_view table, std::int32_t kv_head,
+                  std::int32_t first, std::int32_t end, const std::byte** tiles);
+  // The item's queries from number `begin` on, at most as many as the kernel takes at once; gives how many.
+  std::int32_t attend_stretch(scratch& space, const context& in, const std::byte* const* tiles,
+                              std::size_t begin, std::int32_t first_token);
 
   const kernels::kernel_table& kernels_;
   std::int32_t num_kv_heads_;

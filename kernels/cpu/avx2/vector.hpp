@@ -14,6 +14,7 @@ struct float_pair {
 struct vector16 {
   using type = float_pair;
   static constexpr std::int32_t queries_at_once = 3;  // more would not fit in 16 registers
+  static constexpr std::int32_t sums_at_once = 6;     // beside what is added to them
 
   static type zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
   static type set(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }

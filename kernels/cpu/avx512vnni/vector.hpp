@@ -10,6 +10,7 @@ namespace {
 struct vector16 {
   using type = __m512;
   static constexpr std::int32_t queries_at_once = 6;
+  static constexpr std::int32_t sums_at_once = 24;  // beside what is added to them
 
   static type zero() { return _mm512_setzero_ps(); }
   static type set(float x) { return _mm512_set1_ps(x); }

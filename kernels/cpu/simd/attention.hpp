@@ -102,7 +102,9 @@ inline void attend_queries(attend_arguments& a, std::int32_t query) {
   if (tile < tiles) tile_scores<V, Q, 1>(a, query, tile, tiles);
   for (int q = 0; q < Q; ++q) softmax<V>(a, query + q, tiles);
   std::int32_t column = 0;
-  for (; column + 64 <= a.head_dim; column += 64) weighted_values<V, Q, 4>(a, query, column, tokens);
+  constexpr int columns = Q * 4 <= V::sums_at_once ? 4 : 2;
+  for (; column + 16 * columns <= a.head_dim; column += 16 * columns)
+    weighted_values<V, Q, columns>(a, query, column, tokens);
   for (; column < a.head_dim; column += 16) weighted_values<V, Q, 1>(a, query, column, tokens);
 }
 
