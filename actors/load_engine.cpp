@@ -29,17 +29,17 @@ namespace {
 
 constexpr const char* template_key = "tokenizer.chat_template";
 
-result<std::shared_ptr<const chat_template>> load_chat_template(const gguf::file& file) {
+result<chat_template> load_chat_template(const gguf::file& file) {
   if (file.find(template_key) == nullptr) {
     spdlog::warn("the model has no chat template: ChatML is used");
-    return std::make_shared<const chat_template>(chat_template::chatml());
+    return chat_template::chatml();
   }
   const result<std::string_view> source = file.get_string(template_key);
   if (!source) return tl::unexpected<error>(source.error());
   result<chat_template> compiled = chat_template::compile(*source);
   if (!compiled)
     return fail(compiled.error().code, fmt::format("{}: {}", template_key, compiled.error().message));
-  return std::make_shared<const chat_template>(std::move(*compiled));
+  return compiled;
 }
 
 // In a line for people.
@@ -66,13 +66,14 @@ result<model_files> read_files(executor_place& place, const engine_options& opti
   if (!model) return tl::unexpected<error>(model.error());
   const result<tokenizer_ptr> vocabulary = load_tokenizer((*model)->file);
   if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
-  const result<std::shared_ptr<const chat_template>> chat = load_chat_template((*model)->file);
-  if (!chat) return tl::unexpected<error>(chat.error());
+  const result<chat_template> loaded = load_chat_template((*model)->file);
+  if (!loaded) return tl::unexpected<error>(loaded.error());
+  const auto chat = std::make_shared<const chat_template>(loaded->with_arguments(options.template_arguments));
   const result<std::int32_t> context = context_length(options, (*model)->config.context_length);
   if (!context) return tl::unexpected<error>(context.error());
   const auto draft = read_draft_file(place, options, **vocabulary);
   if (!draft) return tl::unexpected<error>(draft.error());
-  return model_files{*model, *vocabulary, *chat, *context, *draft};
+  return model_files{*model, *vocabulary, chat, *context, *draft};
 }
 
 // Its buckets, and the plans that it runs by as far as an earlier start has left them.

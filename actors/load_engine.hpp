@@ -31,6 +31,7 @@ class draft_model;
 
 struct engine_options {
   std::string model_path;
+  nlohmann::ordered_json template_arguments = nullptr;  // chat_template/template_arguments.hpp; null: none
   std::int32_t max_model_len = 0;  // 0: what the model was trained for, or less where the KV cache holds less
   std::int32_t max_num_seqs = 64;
   std::int32_t max_num_batched_tokens = 512;

@@ -3,6 +3,7 @@
 #include "main/trace_options.hpp"
 #include "runtime/bucketing/bucket_file.hpp"
 #include "runtime/bucketing/text_file.hpp"
+#include "runtime/chat_template/template_arguments.hpp"
 #include "runtime/drafting/speculative_config.hpp"
 
 namespace troupe::cli {
@@ -34,6 +35,8 @@ tl::expected<void, std::string> check_values(const config::loaded_settings& load
   const auto told = [&loaded](const char* option, const error& wrong) {
     return tl::unexpected(config::origin_of(loaded, option) + ": " + wrong.message);
   };
+  if (const auto checked = parse_template_arguments(loaded.values.default_chat_template_kwargs); !checked)
+    return told("default_chat_template_kwargs", checked.error());
   if (const auto checked = check_drafts(loaded.values); !checked)
     return told("speculative_config", checked.error());
   if (const auto checked = check_bucket_file(loaded, before_file); !checked)

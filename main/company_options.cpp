@@ -12,6 +12,7 @@
 #include "main/machine.hpp"
 #include "main/open_files.hpp"
 #include "main/tuning_place.hpp"
+#include "runtime/chat_template/template_arguments.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/supervision/opening_watch.hpp"
 
@@ -111,6 +112,9 @@ result<company_options> to_company_options(const config::settings& settings, con
   if (!drafts) return tl::unexpected(std::move(drafts.error()));
   out.drafts = std::move(*drafts);
   out.engine.model_path = model_path;
+  auto template_arguments = parse_template_arguments(settings.default_chat_template_kwargs);
+  if (!template_arguments) return tl::unexpected(std::move(template_arguments.error()));
+  out.engine.template_arguments = std::move(*template_arguments);
   if (out.drafts && out.drafts->config.method == speculative_method::draft_model)
     out.engine.draft = out.drafts->config;
   if (out.drafts) out.engine.most_guesses = out.drafts->config.num_speculative_tokens;

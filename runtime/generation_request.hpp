@@ -17,6 +17,9 @@ struct chat_prompt {
   bool add_special_tokens =
       false;  // true: the tokenizer's own begin-of-text too, beside what the template wrote
   nlohmann::ordered_json tools = nullptr;  // an array of {"type": "function", "function": ...}; null: none
+  nlohmann::ordered_json template_arguments = nullptr;  // chat_template/template_arguments.hpp; null: none
+  // The answer goes on with the last message, whose end is left out.
+  bool continue_final_message = false;
 };
 struct text_prompt {
   std::string text = {};

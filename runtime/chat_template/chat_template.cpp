@@ -47,6 +47,12 @@ result<chat_template> chat_template::compile(std::string_view source, template_l
 
 chat_template chat_template::chatml() { return *compile(chatml_source); }
 
+chat_template chat_template::with_arguments(nlohmann::ordered_json arguments) const {
+  chat_template other = *this;
+  other.arguments_ = std::move(arguments);
+  return other;
+}
+
 bool chat_template::writes_tool_calls() const { return program_->writes_tool_calls; }
 
 result<std::string> chat_template::render(const nlohmann::ordered_json& context) const {

@@ -26,6 +26,10 @@ class chat_template {
   // The template of a model that has none: ChatML.
   static chat_template chatml();
 
+  // With arguments (template_arguments.hpp) that chats have which set none of that name themselves.
+  chat_template with_arguments(nlohmann::ordered_json arguments) const;
+  const nlohmann::ordered_json& arguments() const { return arguments_; }  // null: none
+
   // Renders with `context` as the global variables: messages, add_generation_prompt, bos_token, eos_token,
   // tools, ... Errors: invalid_argument (raise_exception, a type error), resource limits by name.
   result<std::string> render(const nlohmann::ordered_json& context) const;
@@ -36,6 +40,7 @@ class chat_template {
  private:
   struct program;
   std::shared_ptr<const program> program_;
+  nlohmann::ordered_json arguments_ = nullptr;
 };
 
 }  // namespace troupe

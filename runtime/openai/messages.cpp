@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/chat_template/template_arguments.hpp"
+
 namespace troupe::openai {
 namespace {
 
@@ -110,6 +112,21 @@ result<json> read_messages(const json& messages) {
     checked.push_back(std::move(*message));
   }
   return checked;
+}
+
+void read_rendering(field_reader& fields, chat_prompt& prompt) {
+  fields.read("continue_final_message", prompt.continue_final_message);
+  prompt.add_generation_prompt = !prompt.continue_final_message;
+  fields.read("add_generation_prompt", prompt.add_generation_prompt);
+  if (prompt.continue_final_message && prompt.add_generation_prompt)
+    fields.reject("continue_final_message",
+                  "continue_final_message and add_generation_prompt cannot both be true");
+  fields.read("add_special_tokens", prompt.add_special_tokens);
+  const json* const arguments = fields.find("chat_template_kwargs");
+  if (arguments == nullptr || says_nothing(*arguments)) return;
+  if (const auto checked = check_template_arguments(*arguments); !checked)
+    return fields.reject("chat_template_kwargs", checked.error().message);
+  prompt.template_arguments = *arguments;
 }
 
 }  // namespace troupe::openai

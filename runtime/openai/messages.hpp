@@ -1,5 +1,8 @@
-// The "messages" of a chat, checked and brought into the one form that chat templates expect.
+// The "messages" of a chat, checked and brought into the one form that chat templates expect, and how they
+// are rendered.
 #pragma once
+#include "runtime/generation_request.hpp"
+#include "runtime/openai/field_reader.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/result.hpp"
 
@@ -10,5 +13,8 @@ namespace troupe::openai {
 // arguments of "tool_calls" may be an object or a text; that of an object becomes one. Other members are
 // kept.
 result<json> read_messages(const json& messages);
+
+// "add_generation_prompt", "continue_final_message", "add_special_tokens" and "chat_template_kwargs".
+void read_rendering(field_reader& fields, chat_prompt& prompt);
 
 }  // namespace troupe::openai

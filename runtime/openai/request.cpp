@@ -215,8 +215,7 @@ result<parsed_request> parse_chat(const json& body, const request_context& conte
   parsed.answer.tool_calls = tools.offers();
   parsed.generation.sampling.grammar = std::move(tools.grammar);
   prompt.tools = std::move(tools.offered);
-  fields.read("add_generation_prompt", prompt.add_generation_prompt);
-  fields.read("add_special_tokens", prompt.add_special_tokens);
+  read_rendering(fields, prompt);
   parsed.generation.prompt = std::move(prompt);
   read_chat_logprobs(fields, context.max_logprobs, parsed.generation.sampling);
   bool echo = false;

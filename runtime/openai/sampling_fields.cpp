@@ -110,10 +110,9 @@ sampling_params read_sampling(field_reader& fields, const request_context& conte
 }
 
 void refuse_unsupported(field_reader& fields) {
-  for (const char* name :
-       {"functions", "function_call", "use_beam_search", "allowed_token_ids", "bad_words",
-        "truncate_prompt_tokens", "prompt_embeds", "logits_processors", "chat_template",
-        "chat_template_kwargs", "continue_final_message", "audio", "modalities", "suffix"}) {
+  for (const char* name : {"functions", "function_call", "use_beam_search", "allowed_token_ids", "bad_words",
+                           "truncate_prompt_tokens", "prompt_embeds", "logits_processors", "chat_template",
+                           "audio", "modalities", "suffix"}) {
     const json* const value = fields.find(name);
     if (value != nullptr && !asks_for_nothing(name, *value)) refuse(fields, name);
   }

@@ -16,8 +16,7 @@ result<std::variant<chat_prompt, text_prompt>> read_source(field_reader& fields)
     if (!conversation) return tl::unexpected<error>(conversation.error());
     chat_prompt chat{std::move(*conversation)};
     chat.tools = read_offered_tools(fields);
-    fields.read("add_generation_prompt", chat.add_generation_prompt);
-    fields.read("add_special_tokens", chat.add_special_tokens);
+    read_rendering(fields, chat);
     return chat;
   }
   const json* const prompt = fields.find("prompt");

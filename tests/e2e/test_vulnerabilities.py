@@ -148,6 +148,6 @@ def test_what_one_tenant_has_cached_is_neither_told_nor_quicker_for_another(serv
 
 
 def test_a_template_of_a_client_is_refused(service):
-    for name in ("chat_template", "chat_template_kwargs"):
-        status, answer = service.post(CHAT, {"messages": HELLO, "max_tokens": 1, name: "{{ 7 * 7 }}"})
+    for name, value in (("chat_template", "{{ 7 * 7 }}"), ("chat_template_kwargs", "{{ 7 * 7 }}"), ("chat_template_kwargs", {"chat_template": "{{ 7 * 7 }}"})):
+        status, answer = service.post(CHAT, {"messages": HELLO, "max_tokens": 1, name: value})
         assert status == 400 and answer["error"]["param"] == name, answer

@@ -141,6 +141,37 @@ TEST_F(prompt_test, a_template_that_writes_calls_gets_tools_and_messages_as_they
             "<tool_call>{\"name\": \"now\", \"arguments\": },tool:,tool:,user:,");
 }
 
+TEST_F(prompt_test, tells_the_template_what_the_request_says_and_else_what_all_are_told) {
+  chat_ = chat_template::compile("{{ thinks }},{{ style }},{{ messages[0].content }}")
+              ->with_arguments({{"thinks", true}, {"style", "brief"}});
+  chat_prompt prompt{nlohmann::ordered_json::parse(R"([{"role": "user", "content": "hi"}])")};
+  EXPECT_EQ(text(build(prompt)), "True,brief,hi");
+  prompt.template_arguments = {{"thinks", false}, {"other", 1}};
+  EXPECT_EQ(text(build(prompt)), "False,brief,hi");
+}
+
+TEST_F(prompt_test, ends_with_the_last_message_where_that_is_to_go_on) {
+  const auto continued = [this](const std::string& said, const char* template_source = nullptr) {
+    if (template_source != nullptr) chat_ = *chat_template::compile(template_source);
+    chat_prompt prompt;
+    prompt.messages = {{{"role", "user"}, {"content", "a b"}}, {{"role", "assistant"}, {"content", said}}};
+    prompt.add_generation_prompt = false;
+    prompt.continue_final_message = true;
+    return build(prompt);
+  };
+  const std::string before = "<|im_start|>user\na b<|im_end|>\n<|im_start|>assistant\n";
+  EXPECT_EQ(text(continued("a")), before + "a") << "the last of the places where it stands";
+  EXPECT_EQ(text(continued(" Sure:\n ")), before + " Sure:\n ") << "with its blanks";
+  for (const char* said : {"", " \n"}) {
+    const auto ids = continued(said);
+    ASSERT_FALSE(ids);
+    EXPECT_EQ(ids.error().param, "messages");
+  }
+  const char* const trims = "{% for m in messages %}[{{ m.content | trim }}]{% endfor %}";
+  EXPECT_EQ(text(continued("  Sure: ", trims)), "[a b][Sure:") << "blanks that the template leaves out";
+  EXPECT_FALSE(continued("Sure", "{{ messages[0].content }}"));
+}
+
 TEST_F(prompt_test, passes_on_what_the_template_refuses) {
   chat_ = *chat_template::compile("{{ raise_exception('No, ' ~ bos_token) }}");
   const auto ids = chat(R"([{"role": "user", "content": "hi"}])");

@@ -169,7 +169,9 @@ TEST(parse_chat, names_the_field_at_fault) {
       {R"({"modalities":["text","audio"]})", "modalities"},
       {R"({"use_beam_search":true})", "use_beam_search"},
       {R"({"chat_template":"{{ 1 }}"})", "chat_template"},
-      {R"({"continue_final_message":true})", "continue_final_message"},
+      {R"({"continue_final_message":true,"add_generation_prompt":true})", "continue_final_message"},
+      {R"({"chat_template_kwargs":"x"})", "chat_template_kwargs"},
+      {R"({"chat_template_kwargs":{"messages":[]}})", "chat_template_kwargs"},
       {R"({"user":5})", "user"},
       {R"({"add_generation_prompt":"no"})", "add_generation_prompt"},
       {R"({"return_token_ids":1})", "return_token_ids"},
@@ -265,6 +267,19 @@ TEST(parse_chat, tells_a_seed_of_the_clients_from_one_that_was_drawn_for_it) {
   EXPECT_TRUE(parse_chat(chat_body(R"({"seed":0})"), context())->generation.sampling.is_seeded);
   for (const char* none : {"{}", R"({"seed":null})"})
     EXPECT_FALSE(parse_chat(chat_body(none), context())->generation.sampling.is_seeded);
+}
+
+TEST(parse_chat, takes_how_it_is_rendered) {
+  const auto prompt = [](const char* members) {
+    return std::get<chat_prompt>(parse_chat(chat_body(members), context())->generation.prompt);
+  };
+  EXPECT_TRUE(prompt("{}").template_arguments.is_null());
+  EXPECT_TRUE(prompt(R"({"chat_template_kwargs":{}})").template_arguments.is_null());
+  EXPECT_EQ(prompt(R"({"chat_template_kwargs":{"enable_thinking":false}})").template_arguments,
+            json::parse(R"({"enable_thinking":false})"));
+  EXPECT_TRUE(prompt("{}").add_generation_prompt);
+  EXPECT_TRUE(prompt(R"({"continue_final_message":true})").continue_final_message);
+  EXPECT_FALSE(prompt(R"({"continue_final_message":true})").add_generation_prompt);
 }
 
 TEST(parse_completion, takes_text_and_token_ids) {

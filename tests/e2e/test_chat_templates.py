@@ -1,0 +1,33 @@
+"""What a chat template is told, and chats that go on with their last message."""
+import pytest
+from test_cli import refused, troupe
+
+CHAT = "/v1/chat/completions"
+SAID = [{"role": "user", "content": "What is the capital of Japan?"}, {"role": "assistant", "content": "The capital of"}]
+
+
+def written(service, **body):
+    """The prompt of a chat as text."""
+    status, tokens = service.post("/tokenize", {"messages": SAID[:1], **body})
+    assert status == 200, tokens
+    return service.post("/detokenize", {"tokens": tokens["tokens"]})[1]["prompt"]
+
+
+def test_an_answer_goes_on_with_the_last_message(service):
+    assert written(service, messages=SAID, continue_final_message=True).endswith("<|im_start|>assistant\nThe capital of")
+    body = {"messages": SAID, "temperature": 0, "max_tokens": 8, "continue_final_message": True}
+    status, answer = service.post(CHAT, body)
+    assert status == 200, answer
+    assert answer["choices"][0]["message"]["content"].startswith(" Japan is Tokyo")
+    for wrong in ({"add_generation_prompt": True}, {"messages": SAID[:1] + [{"role": "assistant", "content": ""}]}):
+        status, answer = service.post(CHAT, {**body, **wrong})
+        assert status == 400 and answer["error"]["param"] in ("continue_final_message", "messages"), answer
+
+
+def test_a_variable_that_the_template_does_not_know_does_nothing(service):
+    assert written(service, chat_template_kwargs={"enable_thinking": False}) == written(service)
+
+
+@pytest.mark.parametrize("value", ["enable_thinking", "[1]", '{"messages": []}'])
+def test_wrong_defaults_end_the_start_with_their_name(value):
+    refused(troupe("serve", "--default-chat-template-kwargs", value), 78, "--default-chat-template-kwargs", "chat_template_kwargs must")
