@@ -92,6 +92,7 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   submission->tenant = request.user;
   submission->cache_salt = request.cache_salt;
   if (message.index > 0) submission->fork_of = message.first;
+  submission->joins = request.joins;
   // Longer ones are more than a clock can tell.
   constexpr std::chrono::nanoseconds longest = std::chrono::hours{24 * 365};
   if (const auto timeout = timeout_of(request); timeout.count() > 0)

@@ -52,9 +52,10 @@ std::vector<option> scheduler_options() {
       reloadable(number_option("max_num_partial_prefills", group::engine, &settings::max_num_partial_prefills,
                                1, 4096,
                                "Requests that may be in the midst of their prompts at the same time")),
-      reloadable(ratio_option("long_prefill_share", group::engine, &settings::long_prefill_share, 1, 1000,
-                              "Share of a step that these prompts keep while other requests wait, which "
-                              "get the rest as far as they need it; 1: the whole step")),
+      reloadable(
+          ratio_option("long_prefill_share", group::engine, &settings::long_prefill_share, 1, 1000,
+                       "Share of a step that prompts of more than four steps keep beside briefer ones, which "
+                       "get the rest as far as they need it; 1: first come, first served")),
       reloadable(ratio_option("watermark", group::engine, &settings::watermark, 0, 500,
                               "Share of the KV cache that stays free when a request joins others")),
       switch_option("new_token_ratio", group::engine, &settings::new_token_ratio,

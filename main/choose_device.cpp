@@ -12,8 +12,8 @@ void set_unless_given(const config::loaded_settings& loaded, std::string_view na
   if (!loaded.origins.contains(name)) value = usual;
 }
 
-// A running request waits for the steps of prompts beside it, and larger ones compute no more tokens a second
-// than these do.
+// A running request waits for the steps of prompts beside it. Larger ones compute no more tokens a second on
+// two cores (docs/benchmarks.md, "The service under load"); more threads have more rows to share.
 void choose_for_cpu(config::loaded_settings& loaded) {
   config::settings& settings = loaded.values;
   if (!settings.enable_chunked_prefill) return;

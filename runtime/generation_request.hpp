@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,6 +43,9 @@ struct generation_request {
   std::int32_t priority = 0;            // lower goes first, where the policy looks at it
   std::int32_t n = 1;                   // answers wanted; the one at index i is sampled with seed + i
   std::chrono::nanoseconds timeout{0};  // from arrival; 0: as long as the service lets it
+  // The first answer to another prompt of the same client's request: the queue takes in, refuses and gives up
+  // both together.
+  std::optional<request_id> joins = {};
 };
 // So much of its time was over before it was read.
 inline void shorten_timeout(generation_request& request, std::chrono::nanoseconds passed) {

@@ -69,6 +69,11 @@ struct engine_request {
   // One of several answers to one prompt: waits until the first of them, named here, has computed the prompt,
   // and shares its blocks. Runs alone where that one is gone.
   std::optional<request_id> fork_of = {};
+  // One of several prompts of a client's request: the first answer to the first of them.
+  std::optional<request_id> joins = {};
+
+  // Of all answers that the queue takes in, refuses and gives up together.
+  request_id first_answer() const { return joins ? *joins : fork_of.value_or(id); }
 };
 
 }  // namespace troupe

@@ -55,10 +55,8 @@ asio::awaitable<bool> http_connection::generate(resource target, openai::json& b
   const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
   const answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id, *name);
   const openai::prompt_echo echo(*parsed, plan.name);
-  std::vector<generation_request_ptr> requests;
-  requests.push_back(std::make_shared<const generation_request>(std::move(parsed->generation)));
-  for (generation_request& each : parsed->further)
-    requests.push_back(std::make_shared<const generation_request>(std::move(each)));
+  std::vector<generation_request> requests = std::move(parsed->further);
+  requests.insert(requests.begin(), std::move(parsed->generation));
   if (plan.options.stream) co_return co_await answer_stream(requests, plan, echo);
   co_return co_await answer_whole(requests, plan, echo);
 }
@@ -138,11 +136,11 @@ std::shared_ptr<mailbox<Item>> http_connection::open_mailbox(std::size_t max_byt
   });
 }
 
-asio::awaitable<bool> http_connection::answer_whole(const std::vector<generation_request_ptr>& requests,
+asio::awaitable<bool> http_connection::answer_whole(std::vector<generation_request>& requests,
                                                     const answer_plan& plan,
                                                     const openai::prompt_echo& echo) {
-  http_generation generation(*shared_, requests, open_mailbox<tagged_event>(unbounded),
-                             report_of(*requests.front(), plan));
+  const request_report begun = report_of(requests.front(), plan);
+  http_generation generation(*shared_, requests, open_mailbox<tagged_event>(unbounded), begun);
   tracked_ = true;
   openai::whole_answer answer(plan.options.choices());
   while (!answer.complete()) {
@@ -163,13 +161,13 @@ asio::awaitable<bool> http_connection::answer_whole(const std::vector<generation
   co_return co_await respond(response);
 }
 
-asio::awaitable<bool> http_connection::answer_stream(const std::vector<generation_request_ptr>& requests,
+asio::awaitable<bool> http_connection::answer_stream(std::vector<generation_request>& requests,
                                                      const answer_plan& plan,
                                                      const openai::prompt_echo& echo) {
   if (ending_ || request_.version == 10) request_.keep_alive = false;
   const std::size_t most_waiting = shared_->options.limits.max_stream_buffer_bytes;
-  http_generation generation(*shared_, requests, open_mailbox<tagged_event>(most_waiting),
-                             report_of(*requests.front(), plan));
+  const request_report begun = report_of(requests.front(), plan);
+  http_generation generation(*shared_, requests, open_mailbox<tagged_event>(most_waiting), begun);
   tracked_ = true;
   sse_stream stream(plan, request_);
   while (!stream.ended()) {

@@ -34,11 +34,11 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   asio::awaitable<bool> serve_request() override;
   asio::awaitable<bool> answer_post(resource target, result<openai::json>& body);
   asio::awaitable<bool> generate(resource target, openai::json& body);
-  // `requests`: of each prompt.
-  asio::awaitable<bool> answer_whole(const std::vector<generation_request_ptr>& requests,
-                                     const answer_plan& plan, const openai::prompt_echo& echo);
-  asio::awaitable<bool> answer_stream(const std::vector<generation_request_ptr>& requests,
-                                      const answer_plan& plan, const openai::prompt_echo& echo);
+  // `requests`: of each prompt; taken.
+  asio::awaitable<bool> answer_whole(std::vector<generation_request>& requests, const answer_plan& plan,
+                                     const openai::prompt_echo& echo);
+  asio::awaitable<bool> answer_stream(std::vector<generation_request>& requests, const answer_plan& plan,
+                                      const openai::prompt_echo& echo);
   asio::awaitable<bool> tokenize(openai::json& body);
   asio::awaitable<bool> detokenize(openai::json& body);
   asio::awaitable<bool> describe_request(const std::string& name);

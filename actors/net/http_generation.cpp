@@ -1,5 +1,7 @@
 #include "actors/net/http_generation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -11,12 +13,20 @@ request_report numbered(request_report begun, request_id number) {
   return begun;
 }
 
-std::vector<live_generation> begin_all(engine_port& port, const std::vector<generation_request_ptr>& requests,
+// Which of them is meant.
+void name_prompt(std::size_t prompt, stream_event& event) {
+  if (!event.end || !event.end->failure || event.end->failure->param != "prompt") return;
+  event.end->failure->message = fmt::format("prompt[{}]: {}", prompt, event.end->failure->message);
+}
+
+std::vector<live_generation> begin_all(engine_port& port, std::vector<generation_request>& requests,
                                        const std::shared_ptr<event_mailbox>& events) {
   std::vector<live_generation> live;
   live.reserve(requests.size());
   std::uint64_t stream = 0;
-  for (const generation_request_ptr& request : requests) {
+  for (generation_request& each : requests) {
+    if (!live.empty()) each.joins = live.front().ids().front();
+    const auto request = std::make_shared<const generation_request>(std::move(each));
     live.emplace_back(port, request, events, stream);
     stream += static_cast<std::uint64_t>(request->n);
   }
@@ -25,12 +35,12 @@ std::vector<live_generation> begin_all(engine_port& port, const std::vector<gene
 
 }  // namespace
 
-http_generation::http_generation(http_shared& shared, const std::vector<generation_request_ptr>& requests,
+http_generation::http_generation(http_shared& shared, std::vector<generation_request>& requests,
                                  std::shared_ptr<event_mailbox> events, const request_report& begun)
     : shared_(shared),
       events_(std::move(events)),
       at_end_(*events_),
-      choices_(static_cast<std::size_t>(requests.front()->n)),
+      choices_(static_cast<std::size_t>(requests.front().n)),
       live_(begin_all(shared.port, requests, events_)),
       listed_(shared.requests, begun.id, ids()) {
   for (std::size_t i = 0; i < live_.size(); ++i)
@@ -61,7 +71,7 @@ bool http_generation::all_ended() const {
 std::vector<tagged_event> http_generation::take() {
   is_taking_ = true;
   std::vector<tagged_event> arrived = events_->take();
-  for (const tagged_event& entry : arrived) {
+  for (tagged_event& entry : arrived) {
     const std::size_t prompt = entry.stream / choices_;
     const std::size_t answer = entry.stream % choices_;
     request_tracker& tracker = *tracked_[prompt].tracker;
@@ -69,6 +79,7 @@ std::vector<tagged_event> http_generation::take() {
     listed_.told(entry.stream, tracker.tokens(answer));
     if (entry.event.end) listed_.ended(entry.stream, entry.event.end->tokens);
     if (tracker.all_ended()) live_[prompt].ended();
+    if (live_.size() > 1) name_prompt(prompt, entry.event);
   }
   is_taking_ = false;
   return arrived;

@@ -17,9 +17,9 @@ namespace troupe::net {
 // once the engine has told that end.
 class http_generation {
  public:
-  // `requests`: of each prompt, at least one, of as many answers each. `events`: open, and nobody else's.
-  // `begun`: what is known of all of them but their numbers. `shared` must outlive it.
-  http_generation(http_shared& shared, const std::vector<generation_request_ptr>& requests,
+  // `requests`: of each prompt, at least one, of as many answers each; taken. `events`: open, and nobody
+  // else's. `begun`: what is known of all of them but their numbers. `shared` must outlive it.
+  http_generation(http_shared& shared, std::vector<generation_request>& requests,
                   std::shared_ptr<event_mailbox> events, const request_report& begun);
   ~http_generation();
   http_generation(const http_generation&) = delete;

@@ -142,7 +142,7 @@ void chunk_stream::write_logprobs(json_writer& out, choice& of, const stream_eve
   } else if (options_.kind == answer_kind::chat) {
     write_chat_logprobs(out, event.logprobs, style_);
   } else {
-    write_completion_logprobs(out, event.logprobs, style_, of.text_offset);
+    write_completion_logprobs(out, event.logprobs, style_, of.at);
   }
 }
 

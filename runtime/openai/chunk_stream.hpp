@@ -28,7 +28,7 @@ class chunk_stream {
   struct choice {
     tool_call_reader calls = {};  // used where tools are offered
     bool started = false;
-    std::int64_t text_offset = 0;
+    text_position at;
     usage so_far = {};
   };
   void append_event(std::size_t index, const stream_event& event, const finished* end, std::string& out);

@@ -19,21 +19,23 @@ float finite(float logprob) {
 
 bool has_logprob(const token_logprobs& position) { return !std::isnan(position.logprob); }
 
-// A name once: tokens of parts of characters have one text, and of members with one name readers keep the
-// last. The token that stands there comes first, then the most probable ones.
+// A name once, with the best of its values: tokens of parts of characters have one text, and of members with
+// one name readers keep the last. The token that stands there comes first, then the most probable ones.
 void write_top(json_writer& out, const token_logprobs& position, const token_style& style) {
-  std::vector<std::string> names;
-  const auto write = [&](token_id id, float logprob) {
-    const std::string text = style.text(id);
-    std::string name;
-    append_json_string(name, text);
-    if (std::ranges::find(names, name) != names.end()) return;
-    out.key(text).number(finite(logprob));
-    names.push_back(std::move(name));
+  std::vector<std::pair<std::string, float>> named;
+  const auto add = [&](token_id id, float logprob) {
+    std::string text = replace_invalid_utf8(style.text(id));
+    const auto same = std::ranges::find(named, text, &std::pair<std::string, float>::first);
+    if (same == named.end()) {
+      named.emplace_back(std::move(text), logprob);
+    } else {
+      same->second = std::max(same->second, logprob);
+    }
   };
+  add(position.token, position.logprob);
+  for (const auto& [id, logprob] : position.top) add(id, logprob);
   out.begin_object();
-  write(position.token, position.logprob);
-  for (const auto& [id, logprob] : position.top) write(id, logprob);
+  for (const auto& [text, logprob] : named) out.key(text).number(finite(logprob));
   out.end_object();
 }
 
@@ -44,6 +46,13 @@ void write_chat_token(json_writer& out, token_id id, float logprob, const token_
 }
 
 }  // namespace
+
+void text_position::pass(std::string_view token) {
+  pending_ += token;
+  std::string whole;
+  drain_utf8(pending_, whole);
+  characters_ += utf8_length(whole);
+}
 
 std::string token_style::text(token_id id) const {
   return as_ids ? "token_id:" + std::to_string(id) : name(id);
@@ -67,11 +76,11 @@ void write_chat_logprobs(json_writer& out, std::span<const token_logprobs> posit
 }
 
 void write_completion_logprobs(json_writer& out, std::span<const token_logprobs> positions,
-                               const token_style& style, std::int64_t& text_offset) {
+                               const token_style& style, text_position& at) {
   out.begin_object().key("text_offset").begin_array();
   for (const token_logprobs& position : positions) {
-    out.integer(text_offset);
-    text_offset += utf8_length(style.name(position.token));
+    out.integer(at.characters());
+    at.pass(style.name(position.token));
   }
   out.end_array().key("token_logprobs").begin_array();
   for (const token_logprobs& position : positions) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "runtime/openai/json_writer.hpp"
 #include "runtime/stream.hpp"
@@ -24,11 +25,23 @@ struct token_style {
 void write_chat_logprobs(json_writer& out, std::span<const token_logprobs> positions,
                          const token_style& style);
 
-// {"text_offset", "token_logprobs", "tokens", "top_logprobs"}. `text_offset` counts characters of the answer
-// and is moved past these tokens. Of a token whose log-probability is not a number nothing is known: null.
-// With no alternatives asked for, top_logprobs holds the sampled token alone.
+// How far a text has come that tokens spell, in characters. One that several tokens spell counts with the
+// last of them: all of them are where it begins.
+class text_position {
+ public:
+  std::int64_t characters() const { return characters_; }
+  void pass(std::string_view token);
+
+ private:
+  std::int64_t characters_ = 0;
+  std::string pending_;  // bytes of one that is not whole
+};
+
+// {"text_offset", "token_logprobs", "tokens", "top_logprobs"}. `at` is moved past these tokens. With no
+// alternatives asked for, top_logprobs holds the sampled token alone. Of a token whose log-probability is not
+// a number nothing is known: null.
 void write_completion_logprobs(json_writer& out, std::span<const token_logprobs> positions,
-                               const token_style& style, std::int64_t& text_offset);
+                               const token_style& style, text_position& at);
 
 // [null, {"<id>": {"logprob", "rank", "decoded_token"}}, ...]: the first prompt token has no probability.
 void write_prompt_logprobs(json_writer& out, std::span<const token_logprobs> positions,

@@ -1,5 +1,8 @@
 #include "runtime/openai/prompt_echo.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -18,21 +21,38 @@ std::string sent_text(const generation_request& request) {
 // Nothing is before the first token that it could be expected from.
 token_logprobs of_first(token_id token) { return {token, std::numeric_limits<float>::quiet_NaN()}; }
 
+// None where the prompt was not computed to its end.
+bool has_prompt_logprobs(const stream_event& event) {
+  return event.prompt_logprobs.size() + 1 == event.prompt_tokens.size();
+}
+
 void prepend_logprobs(stream_event& event) {
   std::vector<token_logprobs> all;
   all.reserve(event.prompt_tokens.size() + event.logprobs.size());
   all.push_back(of_first(event.prompt_tokens.front()));
-  std::ranges::move(event.prompt_logprobs, std::back_inserter(all));
+  std::ranges::copy(event.prompt_logprobs, std::back_inserter(all));
   std::ranges::move(event.logprobs, std::back_inserter(all));
   event.logprobs = std::move(all);
 }
 
-// A token was computed all the same: the prompt's log-probabilities come with it.
+// Log-probabilities that are not there would be taken for those of a text that is certain.
+void fail_without_logprobs(stream_event& event) {
+  finished end = event.end.value_or(finished{});
+  end.failure = error{error_code::unavailable,
+                      fmt::format("the prompt's log-probabilities were not computed: its request ended by {}",
+                                  to_string(end.reason))};
+  end.reason = finish_reason::error;
+  event.end = std::move(end);
+}
+
+// A token was computed all the same: the prompt's log-probabilities come with it. Who was stopped before that
+// has its own end.
 void leave_out_answer(stream_event& event) {
   event.text.clear();
   event.tokens.clear();
   event.logprobs.clear();
-  if (!event.end || event.end->failure) return;
+  if (!event.end) return;
+  if (event.end->reason != finish_reason::stop && event.end->reason != finish_reason::length) return;
   event.end->reason = finish_reason::length;
   event.end->stop_string.reset();
   event.end->stop_token.reset();
@@ -55,18 +75,18 @@ prompt_echo::prompt_echo(const parsed_request& parsed, const token_namer& name)
 void prompt_echo::add_to(std::size_t index, stream_event& event) const {
   if (!wanted_) return;
   if (prompt_alone_) leave_out_answer(event);
-  const bool failed = event.end && event.end->failure;
-  if (event.prompt_tokens.empty() || failed) return;
+  if (event.prompt_tokens.empty() || (event.end && event.end->failure)) return;
+  if (with_logprobs_ && !has_prompt_logprobs(event)) return fail_without_logprobs(event);
   event.text.insert(0, text_of(index, event));
   if (with_logprobs_) prepend_logprobs(event);
 }
 
 std::string prompt_echo::text_of(std::size_t index, const stream_event& event) const {
   const std::string& sent = texts_[index / n_];
-  if (!sent.empty()) return sent;
   std::string bytes;
   for (const token_id token : event.prompt_tokens) bytes += name_(token);
-  return replace_invalid_utf8(bytes);
+  const bool was_shortened = sent.size() > bytes.size() && sent.ends_with(bytes);
+  return sent.empty() || was_shortened ? replace_invalid_utf8(bytes) : sent;
 }
 
 }  // namespace troupe::openai

@@ -141,6 +141,8 @@ result<std::vector<request_prompt>> read_prompts(field_reader& fields, std::int3
   std::vector<request_prompt> prompts;
   for (std::size_t i = 0; i < (is_list ? prompt->size() : 1); ++i) {
     auto each = read_prompt(is_list ? (*prompt)[i] : *prompt, add_special_tokens, vocab_size);
+    if (!each && prompt->size() > 1 && is_list)
+      each.error().message = fmt::format("prompt[{}]: {}", i, each.error().message);
     if (!each) return tl::unexpected<error>(each.error());
     prompts.push_back(std::move(*each));
   }

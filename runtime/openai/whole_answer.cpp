@@ -98,13 +98,13 @@ void whole_answer::write_choice(json_writer& out, std::uint64_t call_id, std::si
     out.key("text").string(from.text);
   }
   out.key("logprobs");
-  std::int64_t text_offset = 0;
+  text_position at;
   if (!with_logprobs) {
     out.null();
   } else if (chat) {
     write_chat_logprobs(out, from.logprobs, style);
   } else {
-    write_completion_logprobs(out, from.logprobs, style, text_offset);
+    write_completion_logprobs(out, from.logprobs, style, at);
   }
   write_finish(out, from.end ? &*from.end : nullptr, calls.has_called());
   if (options.return_token_ids) {
@@ -117,7 +117,9 @@ void whole_answer::write_choice(json_writer& out, std::uint64_t call_id, std::si
 
 void whole_answer::write_prompt_parts(json_writer& out, const choice& from, const answer_options& options,
                                       const token_style& style) {
-  if (options.prompt_logprobs && !from.tokens.empty()) {
+  const bool is_computed =
+      !from.tokens.empty() || (options.prompt_alone && from.end && from.end->reason == finish_reason::length);
+  if (options.prompt_logprobs && is_computed) {
     out.key("prompt_logprobs");
     write_prompt_logprobs(out, from.prompt_logprobs, style);
   }

@@ -123,14 +123,14 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   added->details->arrival = request.arrival;
   added->details->priority = request.priority;
   added->details->tenant = std::move(request.tenant);
-  added->details->first_answer = request.fork_of.value_or(request.id);
+  added->details->first_answer = request.first_answer();
   // Its prompt has to be computed by itself: all of its log-probabilities are wanted.
   if (!added->wants_prompt_logprobs) added->details->fork_of = request.fork_of;
   if (added->details->fork_of) ++num_held;
   added->details->deadline = request.deadline;
   if (added->details->deadline) deadlines.emplace(*added->details->deadline, added->id);
   // A request's first choice alone has to run by then: the others belong to an answer that has begun.
-  if (!request.fork_of) added->details->queue_deadline = request.queue_deadline;
+  if (added->is_first_answer()) added->details->queue_deadline = request.queue_deadline;
   if (added->details->queue_deadline) queue_deadlines.emplace(*added->details->queue_deadline, added->id);
   requests.emplace(added->id, added);
   return *added;

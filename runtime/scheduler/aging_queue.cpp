@@ -48,7 +48,12 @@ bool aging_queue::preempts(const sequence& waiting, const sequence& runs) const 
 }
 
 bool aging_queue::may_pass(const sequence& later, const sequence& first) const {
-  return later.details->priority <= first.details->priority || is_overdue(later);
+  if (is_overdue(first) != is_overdue(later)) return is_overdue(later);
+  return is_overdue(later) || later.details->priority <= first.details->priority;
+}
+
+bool aging_queue::shares_with(const sequence& runs, const sequence& waiting) const {
+  return waiting.details->priority <= runs.details->priority || is_overdue(waiting);
 }
 
 bool aging_queue::yields_before(const sequence& a, const sequence& b) const {

@@ -29,6 +29,7 @@ class aging_queue final : public waiting_queue {
   sequence* gives_way_to(std::int32_t priority) override;
   bool preempts(const sequence& waiting, const sequence& runs) const override;
   bool may_pass(const sequence& later, const sequence& first) const override;
+  bool shares_with(const sequence& runs, const sequence& waiting) const override;
   bool yields_before(const sequence& a, const sequence& b) const override;
 
  private:

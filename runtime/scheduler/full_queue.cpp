@@ -11,8 +11,8 @@
 namespace troupe {
 
 result<scheduler_output> scheduler::state::make_room_in_queue(const engine_request& request) {
-  if (request.fork_of) {
-    if (refused_first(*request.fork_of)) return queue_is_full(request.arrival);
+  if (const request_id first = request.first_answer(); first != request.id) {
+    if (refused_first(first)) return queue_is_full(request.arrival);
     return {};
   }
   if (!is_queue_full() || has_answers(request.id)) return {};

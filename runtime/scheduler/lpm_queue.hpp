@@ -23,6 +23,9 @@ class lpm_queue final : public waiting_queue {
   void add(sequence& who) override;
   void remove(sequence& who) override { waiting_.erase(&who); }
   void admitted(const sequence&, std::int32_t) override { ++admissions_; }
+  bool may_pass(const sequence& later, const sequence& first) const override {
+    return is_overdue(later) || !is_overdue(first);
+  }
   void want_prefixes(std::vector<request_id>& ids) const override;
 
  private:

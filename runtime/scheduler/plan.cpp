@@ -13,7 +13,7 @@ step_demand_ptr scheduler::state::plan() {
   planned.clear();
   joining.clear();
   const std::int32_t left = plan_waiting(plan_running());
-  plan_drafts(rows_for_drafts(std::max(left - given_way, 0)));
+  plan_drafts(rows_for_drafts(std::max(left - wanted_rows, 0)));
   if (planned.empty() && joining.empty()) {
     forget_retired();
     return nullptr;
@@ -40,46 +40,76 @@ std::int32_t scheduler::state::rows_for_drafts(std::int32_t budget) const {
 // Gives what is left of the token budget. Decodes come first, whatever their age, then those past their
 // prompt with several tokens to compute (forced ones): however long the prompts beside it, a running request
 // waits for no more than one step with one bounded chunk. Where there are not enough tokens for one of each
-// they take turns, a token each. Prompts come last, and make room for those who wait.
+// they take turns, a token each. Prompts come last, those that end soon before the others.
 std::int32_t scheduler::state::plan_running() {
   std::int32_t budget = token_budget();
   past_prompt.clear();
-  prefilling.clear();
+  brief_prompts.clear();
+  long_prompts.clear();
   const auto first =
       left_out == nullptr ? running.end() : std::find(running.begin(), running.end(), left_out);
   left_out = nullptr;
   const bool take_turns = first != running.end();
   if (take_turns) plan_decodes({first, running.end()}, take_turns, budget);
   plan_decodes({running.begin(), first}, take_turns, budget);
-  const std::vector<sequence*>& next = past_prompt.empty() ? prefilling : past_prompt;
-  if (budget == 0 && left_out == nullptr && !next.empty()) left_out = next.front();
-  given_way = 0;
-  plan_chunks(past_prompt, budget, budget);
-  plan_chunks(prefilling, longest_chunk(budget), budget);
+  for (const std::vector<sequence*>* next : {&past_prompt, &brief_prompts, &long_prompts})
+    if (budget == 0 && left_out == nullptr && !next->empty()) left_out = next->front();
+  wanted_rows = 0;
+  plan_chunks(past_prompt, budget);
+  num_ending = 0;
+  const std::int32_t kept = share_of_long_prompts(budget);
+  std::int32_t room = budget - kept;
+  plan_chunks(brief_prompts, room);
+  budget = room + kept;
+  num_partial = static_cast<std::int32_t>(brief_prompts.size()) - std::exchange(num_ending, 0);
+  plan_long_prompts(is_waited_for() ? kept : budget, budget);
+  num_partial_long = static_cast<std::int32_t>(long_prompts.size()) - num_ending;
+  num_partial += num_partial_long;
   return budget;
 }
 
-void scheduler::state::plan_chunks(std::span<sequence* const> some, std::int32_t most, std::int32_t& budget) {
-  for (sequence* who : some) {
-    const std::int32_t wanted = rows_of(*who, budget);
-    if (wanted == 0) break;
-    const std::int32_t num_rows = std::min(wanted, most);
-    planned.push({.who = who, .num_rows = num_rows});
-    budget -= num_rows;
-    given_way += wanted - num_rows;
+void scheduler::state::plan_chunks(std::span<sequence* const> some, std::int32_t& budget) {
+  for (sequence* who : some)
+    if (budget > 0) plan_chunk(*who, rows_of(*who, budget), budget);
+}
+
+void scheduler::state::plan_chunk(sequence& who, std::int32_t num_rows, std::int32_t& budget) {
+  planned.push({.who = &who, .num_rows = num_rows});
+  budget -= num_rows;
+  wanted_rows += rows_of(who, limits.max_num_batched_tokens) - num_rows;
+  if (num_rows == who.num_missing()) ++num_ending;
+}
+
+void scheduler::state::plan_long_prompts(std::int32_t kept, std::int32_t& budget) {
+  auto left = static_cast<std::int32_t>(long_prompts.size());
+  for (sequence* who : long_prompts) {
+    if (budget == 0) break;
+    const std::int32_t part = shares_steps() ? std::max((kept + left - 1) / left, 1) : kept;
+    const std::int32_t num_rows = rows_of(*who, std::min(part, budget));
+    plan_chunk(*who, num_rows, budget);
+    kept = std::max(kept - num_rows, 0);
+    --left;
   }
 }
 
-std::int32_t scheduler::state::longest_chunk(std::int32_t budget) const {
-  if (!shares_step()) return budget;
-  const double share = limits.long_prefill_share * budget / static_cast<double>(prefilling.size());
-  return std::max(static_cast<std::int32_t>(share), 1);
+bool scheduler::state::is_long(std::int32_t num_missing) const {
+  constexpr std::int32_t few_steps = 4;
+  return !shares_steps() || num_missing > few_steps * limits.max_num_batched_tokens;
 }
 
-bool scheduler::state::shares_step() const {
-  if (!limits.enable_chunked_prefill || prefilling.empty() || waiting->size() == 0) return false;
+// Where there is a single row, whoever is older has it.
+std::int32_t scheduler::state::share_of_long_prompts(std::int32_t budget) const {
+  if (long_prompts.empty() || !shares_steps()) return long_prompts.empty() ? 0 : budget;
+  const bool brief_is_older = !brief_prompts.empty() &&
+                              brief_prompts.front()->details->ticket < long_prompts.front()->details->ticket;
+  if (budget <= 1) return brief_is_older ? 0 : budget;
+  return std::max(static_cast<std::int32_t>(limits.long_prefill_share * budget), 1);
+}
+
+bool scheduler::state::is_waited_for() const {
+  if (!shares_steps() || long_prompts.empty() || waiting->size() == 0) return false;
   if (running.size() >= static_cast<std::size_t>(most_running())) return false;
-  return waiting->may_pass(*waiting->next(1).front(), *prefilling.front());
+  return waiting->shares_with(*long_prompts.front(), *waiting->next(1).front());
 }
 
 void scheduler::state::plan_decodes(std::span<sequence* const> some, bool take_turns, std::int32_t& budget) {
@@ -89,7 +119,8 @@ void scheduler::state::plan_decodes(std::span<sequence* const> some, bool take_t
     if (!awaiting_masks.empty() && who->awaits_mask) continue;
     const std::int32_t missing = who->num_missing();
     if (missing > 1 && !take_turns) {
-      (who->num_computed < who->prompt_length ? prefilling : past_prompt).push_back(who);
+      std::vector<sequence*>& prompts = is_long(missing) ? long_prompts : brief_prompts;
+      (who->num_computed < who->prompt_length ? prompts : past_prompt).push_back(who);
     } else if (who->is_sampled_out()) {
       continue;
     } else if (budget > 0) {
@@ -108,32 +139,40 @@ std::int32_t scheduler::state::rows_of(const sequence& who, std::int32_t budget)
 }
 
 // A prompt gets room for all of itself before its first chunk runs: half a prompt that has to be preempted
-// for want of blocks would have been computed for nothing. While one has to wait for others' prompts, those
-// behind it that need not be cut pass: it keeps nobody from running, and begins as soon as it would without
-// them but for their rows.
+// for want of blocks would have been computed for nothing. While a long one has to wait for others, those
+// behind it pass that are brief; but they leave it a place and blocks to begin with when it may.
 std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   const auto most = static_cast<std::size_t>(most_running());
   stopped_by = nullptr;
+  passed.reset();
   if (waiting->size() == 0 || running.size() >= most) return budget;
   std::size_t places = most - running.size();
-  auto partial = static_cast<std::int32_t>(prefilling.size());
   std::int32_t keep_free = blocks_to_keep_free();
-  const sequence* passed = nullptr;
+  const sequence* first_passed = nullptr;
+  constexpr std::size_t most_long_ones_passed = 16;
   const std::size_t passed_over = tried.empty() ? num_held : waiting->size();
-  for (sequence* who : waiting->next(places + passed_over)) {
+  const std::size_t long_ones = shares_steps() ? most_long_ones_passed : 0;
+  for (sequence* who : waiting->next(places + passed_over + long_ones)) {
     if (budget == 0) stop_for(step_is_full());
     if (budget == 0 || places == 0) break;
-    if (passed != nullptr && !waiting->may_pass(*who, *passed)) break;
+    if (first_passed != nullptr && !waiting->may_pass(*who, *first_passed)) break;
     const readiness now = readiness_of(*who);
     if (now == readiness::held) continue;
     if (now == readiness::blocks_others) break;
-    const std::int32_t num_rows = rows_of_waiting(*who, budget, partial);
-    if (num_rows == 0 && !limits.enable_chunked_prefill) break;
+    const std::int32_t num_rows = rows_of_waiting(*who, budget);
     if (num_rows == 0) {
-      if (passed == nullptr) passed = who;
+      stop_for(why_not_now(*who));
+      if (!shares_steps()) break;
+      if (first_passed != nullptr) continue;
+      first_passed = who;
+      passed = who->id;
+      --places;
+      keep_free += blocks_of(who->num_tokens());
       continue;
     }
-    if (num_rows < who->num_missing()) ++partial;
+    const bool is_cut = num_rows < who->num_missing();
+    if (is_cut) ++num_partial;
+    if (is_cut && is_long(missing_of_waiting(*who))) ++num_partial_long;
     const bool alone = running.empty() && joining.empty();
     if (limits.reserve_new_tokens) keep_free += blocks_of(who->max_tokens - who->num_generated());
     joining.push({.who = who, .num_rows = num_rows, .keep_free = alone ? 0 : keep_free});
@@ -143,22 +182,28 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   return budget;
 }
 
-// The prompts in their midst make room for those that need not be cut, not for others that are.
-std::int32_t scheduler::state::rows_of_waiting(const sequence& who, std::int32_t budget,
-                                               std::int32_t partial) {
+// What the KV cache said last of its prefix: more may be there, or less.
+std::int32_t scheduler::state::missing_of_waiting(const sequence& who) const {
+  return who.num_missing() - std::min(who.details->cached_prefix, who.num_missing() - 1);
+}
+
+// The rows that long prompts leave are for brief ones: one more of these may be cut, where it takes all that
+// is left.
+std::int32_t scheduler::state::rows_of_waiting(const sequence& who, std::int32_t budget) const {
   const std::int32_t num_rows = rows_of(who, budget);
   if (num_rows == who.num_missing()) return num_rows;
-  if (!limits.enable_chunked_prefill) {
-    stop_for("its prompt needs a step of its own (enable_chunked_prefill)");
-    return 0;
-  }
-  if (partial >= limits.max_num_partial_prefills) {
-    stop_for("other prompts are computed (max_num_partial_prefills)");
-    return 0;
-  }
-  const std::int32_t of_rest = rows_of(who, std::max(budget - given_way, 0));
-  if (of_rest == 0) stop_for(step_is_full());
-  return of_rest;
+  if (!limits.enable_chunked_prefill) return 0;
+  if (!is_long(missing_of_waiting(who)))
+    return num_partial < limits.max_num_partial_prefills || num_rows == budget ? num_rows : 0;
+  if (num_partial_long >= limits.max_num_partial_prefills) return 0;
+  return rows_of(who, std::max(budget - wanted_rows, 0));
+}
+
+const char* scheduler::state::why_not_now(const sequence& who) const {
+  if (!limits.enable_chunked_prefill) return "its prompt needs a step of its own (enable_chunked_prefill)";
+  const bool is_one_too_many =
+      (is_long(missing_of_waiting(who)) ? num_partial_long : num_partial) >= limits.max_num_partial_prefills;
+  return is_one_too_many ? "other prompts are computed (max_num_partial_prefills)" : step_is_full();
 }
 
 // The first that has to wait is told why.
@@ -206,6 +251,7 @@ step_demand_ptr scheduler::state::demand_planned() {
   demand->releases.clear();
   std::swap(demand->releases, owed_releases);
   waiting->want_prefixes(demand->prefix_queries);
+  if (passed) demand->prefix_queries.push_back(*passed);
   prefix_queries = demand->prefix_queries;
   for (planned_rows& rows : planned) {
     const sequence& who = *rows.who;

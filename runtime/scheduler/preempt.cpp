@@ -36,7 +36,9 @@ std::int32_t scheduler::state::relieve(const step_reservation& reservation,
   return free_at_once;
 }
 
+// Nobody gives way for one that has passed another.
 void scheduler::state::make_room_for_refused(std::vector<block_release>& releases) {
+  if (passed) return;
   std::int32_t coming = refused.blocks_free + returning_blocks();
   while (refused.blocks_wanted + refused.keep_free > coming) {
     const auto worst = worst_running();

@@ -31,7 +31,7 @@ resolved_step scheduler::state::resolve(const step_reservation& reservation) {
   }
   is_planned = false;
   if (!planned.empty()) {
-    if (given_way > 0) fill_up();
+    if (!brief_prompts.empty() || !long_prompts.empty()) fill_up();
     send_off(reservation, resolved);
   } else {
     --step;

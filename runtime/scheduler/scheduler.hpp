@@ -52,7 +52,8 @@ struct scheduler_limits {
   bool enable_chunked_prefill = true;
   std::int32_t long_prefill_token_threshold = 0;  // most rows of one prompt in a step; 0: the budget alone
   std::int32_t max_num_partial_prefills = 1;      // sequences that are in the midst of their prompts
-  // What these keep of a step's rows for prompts while others wait, who get the rest as far as they need it.
+  // What prompts that fill more than a few steps keep of a step's rows for prompts: brief ones get the rest
+  // as far as they need it, and pass long ones that wait. 1: first come, first served.
   double long_prefill_share = 0.25;
   // Share of the blocks that stays free when a request is admitted beside others.
   double watermark = 0.0;

@@ -59,16 +59,23 @@ struct scheduler::state {
   // where all take turns are planned a token, too.
   void plan_decodes(std::span<sequence* const> some, bool take_turns, std::int32_t& budget);
   std::int32_t plan_waiting(std::int32_t budget);
-  // Of a waiting request in this step; none where its prompt has to be cut and may not be. `partial`: prompts
-  // that are in their midst.
-  std::int32_t rows_of_waiting(const sequence& who, std::int32_t budget, std::int32_t partial);
+  // Of a waiting request in this step: nothing where it has to wait for others.
+  std::int32_t rows_of_waiting(const sequence& who, std::int32_t budget) const;
+  const char* why_not_now(const sequence& who) const;
+  std::int32_t missing_of_waiting(const sequence& who) const;  // tokens of its prompt to compute, nearly
   void stop_for(const char* reason);
   const char* step_is_full() const;
-  // At most so many rows of each.
-  void plan_chunks(std::span<sequence* const> some, std::int32_t most, std::int32_t& budget);
-  // Of each prompt in its midst, so that others that wait find room in the step.
-  std::int32_t longest_chunk(std::int32_t budget) const;
-  bool shares_step() const;
+  // Each as many rows as it wants, in order.
+  void plan_chunks(std::span<sequence* const> some, std::int32_t& budget);
+  void plan_chunk(sequence& who, std::int32_t num_rows, std::int32_t& budget);
+  // As many in all as `kept`, in equal parts; a row each where that is too little.
+  void plan_long_prompts(std::int32_t kept, std::int32_t& budget);
+  bool shares_steps() const { return limits.enable_chunked_prefill && limits.long_prefill_share < 1; }
+  // Whether a prompt with so many tokens to compute makes room for others: it fills more than a few steps.
+  bool is_long(std::int32_t num_missing) const;
+  // Rows of a step that long prompts keep beside others.
+  std::int32_t share_of_long_prompts(std::int32_t budget) const;
+  bool is_waited_for() const;  // by somebody whom the long prompts make room for
   std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
   enum class readiness { ready, held, blocks_others };
   readiness readiness_of(sequence& who);
@@ -109,7 +116,7 @@ struct scheduler::state {
   bool admit_joining(const step_reservation& reservation);
   void admit(planned_rows& rows, std::int32_t num_cached);
   void tell_first_answer(const sequence& who);
-  // What the prompts in their midst have left to waiting requests, and these have not taken.
+  // What prompts in their midst have left to others, and these have not taken.
   void fill_up();
   void send_off(const step_reservation& reservation, resolved_step& resolved);
 
@@ -249,10 +256,15 @@ struct scheduler::state {
   std::size_t num_demanded = 0;            // sequences in its demand
   schedule_batch planned;                  // of the open plan: running sequences ...
   schedule_batch joining;                  // ... and waiting ones
-  std::vector<sequence*> prefilling;       // work space of a plan: who computes its prompt, and ...
-  std::vector<sequence*> past_prompt;      // ... who has several tokens behind it to compute
-  std::int32_t given_way = 0;              // rows that `prefilling` leave to who waits
-  const sequence* left_out = nullptr;      // the first that the last plan had no token for
+  std::vector<sequence*> brief_prompts;  // work space of a plan: who computes its prompt, which ends soon ...
+  std::vector<sequence*> long_prompts;   // ... or does not, and ...
+  std::vector<sequence*> past_prompt;    // ... who has several tokens behind it to compute
+  std::int32_t num_ending = 0;           // of those planned last, whose prompt ends with this step
+  std::int32_t num_partial = 0;          // prompts of the plan that do not ...
+  std::int32_t num_partial_long = 0;     // ... and of these, long ones
+  std::int32_t wanted_rows = 0;          // that prompts in their midst could have beside those planned
+  std::optional<request_id> passed;      // the first waiting request that has to wait for others' prompts
+  const sequence* left_out = nullptr;    // the first that the last plan had no token for
   steps_in_flight_ring flights;
   recycler<step_batch> batches;
   recycler<step_demand> demands;

@@ -31,7 +31,7 @@ struct sequence_details {
   std::int32_t furthest_at_shortage = 0;  // ... tokens stored at any time than these
   bool admitted_once = false;
   bool another_answer_has_begun = false;  // told of the first one
-  request_id first_answer = 0;            // to its prompt; its own id, where it is that
+  request_id first_answer = 0;            // of its request; its own id, where it is that
   std::optional<request_id> fork_of = {};
   std::optional<steady_time> deadline = {};
   std::optional<steady_time> queue_deadline = {};

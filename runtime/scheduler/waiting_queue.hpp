@@ -11,7 +11,7 @@
 namespace troupe {
 
 enum class scheduling_policy {
-  fcfs,      // in the order of arrival
+  fcfs,      // in the order of arrival, but for long prompts that wait for others (scheduler.hpp)
   priority,  // lower numbers first, equal ones in the order of arrival; preempts running ones of higher
              // numbers; within a bound on how long that may keep anybody waiting
   lpm,       // longest cached prefix first, within a bound on how long that may keep anybody waiting
@@ -44,9 +44,10 @@ class waiting_queue {
   virtual sequence* gives_way_to(std::int32_t /*priority*/) { return nullptr; }
   // Whether `waiting` is worth more than `runs`, so much that it takes its place.
   virtual bool preempts(const sequence& /*waiting*/, const sequence& /*runs*/) const { return false; }
-  // Whether `later` may take rows of a step that `first` could have had: a prompt in its midst, or a waiting
-  // request that has to wait for others' prompts.
+  // Whether `later` may be admitted before `first`, which has to wait for others' prompts.
   virtual bool may_pass(const sequence& /*later*/, const sequence& /*first*/) const { return true; }
+  // Whether `runs`, in the midst of a long prompt, leaves rows of a step to `waiting`.
+  virtual bool shares_with(const sequence& /*runs*/, const sequence& /*waiting*/) const { return true; }
   // Of two running sequences, whether `a` is preempted before `b` where blocks are short. `a` runs for
   // longer.
   virtual bool yields_before(const sequence& /*a*/, const sequence& /*b*/) const { return false; }

@@ -86,6 +86,35 @@ def test_the_prompt_alone_can_be_asked_for(service):
     assert [(choice["text"], choice["finish_reason"]) for choice in choices] == [(text, "length"), ("Once", "length")]
 
 
+def test_offsets_are_places_in_the_text_whatever_the_tokens_spell(service):
+    text = "I love 日本 🎉🎉. Größe"
+    choice = post(service, prompt=text, max_tokens=1, logprobs=0, echo=True, temperature=0)["choices"][0]
+    tokens, offsets = choice["logprobs"]["tokens"], choice["logprobs"]["text_offset"]
+    assert any("\ufffd" in token for token in tokens) and offsets == sorted(offsets)
+    for token, at in zip(tokens, offsets):
+        if "\ufffd" not in token:
+            assert choice["text"][at:at + len(token)] == token
+
+
+def test_a_prompt_without_its_log_probabilities_is_an_error(service):
+    status, answer = service.post("/v1/completions", {"prompt": ["the cat " * 3500, "the dog " * 3500], "echo": True, "logprobs": 1,
+                                                      "max_tokens": 0, "timeout": 0.3})
+    assert status == 503 and "log-probabilities" in answer["error"]["message"], answer
+    service.wait_idle()
+
+
+def test_the_queue_takes_a_request_in_with_all_its_prompts(start_service):
+    with start_service("--max-num-seqs", "2", "--max-num-queued-requests", "4", "--skip-warmup") as service:
+        answers = post(service, prompt=["Once"] * 20, max_tokens=3, temperature=0)["choices"]
+        assert len(answers) == 20 and len({answer["text"] for answer in answers}) == 1
+
+
+def test_a_refusal_names_the_prompt(service):
+    for prompts, where in ((["fine", "word " * 9000], "prompt[1]"), (["a", "b", ""], "prompt[2]"), ([[504], [10**6]], "prompt[1]")):
+        status, answer = service.post("/v1/completions", {"prompt": prompts, "max_tokens": 1})
+        assert status == 400 and answer["error"]["param"] == "prompt" and where in answer["error"]["message"], answer
+
+
 def test_one_bad_prompt_refuses_all_and_leaves_nothing_running(service):
     for body, param in (({"prompt": ["fine", "word " * 9000]}, "prompt"), ({"prompt": ["fine", ""]}, "prompt"),
                         ({"prompt": ["fine"] * 129}, "prompt"), ({"prompt": ["a", "b"], "n": 65}, "n"),

@@ -10,9 +10,9 @@ namespace {
 TEST(template_arguments, are_an_object_of_what_a_chat_does_not_set_itself) {
   EXPECT_TRUE(parse_template_arguments("")->is_null());
   EXPECT_EQ((*parse_template_arguments(R"({"a": {"b": [1]}})"))["a"]["b"][0], 1);
-  for (const char* wrong : {"x", "[]", "3", "{", R"({"messages": []})", R"({"tools": null})",
-                            R"({"add_generation_prompt": true})", R"({"bos_token": ""})",
-                            R"({"chat_template": "x"})", "{} {}"}) {
+  for (const char* wrong :
+       {"x", "[]", "3", "{", R"({"messages": []})", R"({"tools": null})",
+        R"({"add_generation_prompt": true})", R"({"bos_token": ""})", R"({"chat_template": "x"})", "{} {}"}) {
     const auto parsed = parse_template_arguments(wrong);
     ASSERT_FALSE(parsed) << wrong;
     EXPECT_EQ(parsed.error().code, error_code::invalid_argument);

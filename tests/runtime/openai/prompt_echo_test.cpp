@@ -57,7 +57,7 @@ json answer_to(const std::string& members) {
 }
 
 TEST(prompt_echo, puts_the_prompt_before_the_answer) {
-  EXPECT_EQ(answer_to("{}")["choices"][0]["text"], "abxy");
+  EXPECT_EQ(answer_to("{}")["choices"][0]["text"], "abxy") << "as it was sent, whatever its tokens spell";
   EXPECT_EQ(answer_to(R"({"echo":false})")["choices"][0]["text"], "xy");
   EXPECT_TRUE(answer_to("{}")["choices"][0]["logprobs"].is_null());
 }
@@ -93,7 +93,7 @@ TEST(prompt_echo, can_be_all_of_an_answer) {
 }
 
 TEST(prompt_echo, gives_each_prompt_to_its_own_answers) {
-  const parsed_request request = parsed(R"({"prompt":["first ",[1,2],"third "],"n":2})");
+  const parsed_request request = parsed(R"({"prompt":["first",[1,2],"third"],"n":2})");
   const prompt_echo echo(request, letters);
   std::string texts;
   for (std::size_t index = 0; index < 6; ++index) {
@@ -101,7 +101,7 @@ TEST(prompt_echo, gives_each_prompt_to_its_own_answers) {
     echo.add_to(index, event);
     texts += event.text + ";";
   }
-  EXPECT_EQ(texts, "first x;first x;abcx;abcx;third x;third x;");
+  EXPECT_EQ(texts, "firstx;firstx;abcx;abcx;thirdx;thirdx;");
 }
 
 TEST(prompt_echo, comes_with_the_first_chunk_of_a_stream_alone) {
@@ -121,6 +121,40 @@ TEST(prompt_echo, comes_with_the_first_chunk_of_a_stream_alone) {
   const auto& second = events[1]["choices"][0];
   EXPECT_EQ(second["text"], "y");
   EXPECT_EQ(second["logprobs"]["text_offset"], nlohmann::json::parse("[4]"));
+}
+
+TEST(prompt_echo, fails_where_a_request_ends_before_its_prompts_log_probabilities) {
+  for (const char* members :
+       {R"({"max_tokens":0,"logprobs":1})", R"({"logprobs":1})", R"({"max_tokens":0})"}) {
+    const parsed_request request = parsed(members);
+    const bool with_logprobs = request.generation.sampling.logprobs.has_value();
+    for (const finish_reason reason : {finish_reason::timeout, finish_reason::abort}) {
+      stream_event event;
+      event.prompt_tokens = {0, 1, 2};
+      event.end = finished{.reason = reason};
+      prompt_echo(request, letters).add_to(0, event);
+      EXPECT_EQ(event.end->failure.has_value(), with_logprobs) << "none would be taken for certain ones";
+      EXPECT_EQ(event.end->reason, with_logprobs ? finish_reason::error : reason);
+      EXPECT_TRUE(event.logprobs.empty());
+    }
+  }
+}
+
+TEST(prompt_echo, of_a_prompt_that_was_shortened_is_what_was_computed) {
+  const parsed_request request = parsed(R"({"prompt":"xxxabc"})");
+  stream_event event = first_token();
+  prompt_echo(request, letters).add_to(0, event);
+  EXPECT_EQ(event.text, "abcx");
+}
+
+TEST(prompt_echo, stands_beside_the_prompts_log_probabilities_where_both_are_asked_for) {
+  for (const char* members :
+       {R"({"logprobs":1,"prompt_logprobs":1})", R"({"logprobs":1,"prompt_logprobs":1,"max_tokens":0})"}) {
+    const json choice = answer_to(members)["choices"][0];
+    ASSERT_EQ(choice["prompt_logprobs"].size(), 3U);
+    EXPECT_EQ(choice["prompt_logprobs"][1].size(), 2U) << "the token and the best one";
+    EXPECT_EQ(choice["logprobs"]["top_logprobs"][1].size(), 2U);
+  }
 }
 
 TEST(prompt_echo, leaves_failures_alone) {

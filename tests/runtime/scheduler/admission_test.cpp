@@ -190,6 +190,48 @@ TEST_F(admission, further_answers_are_let_in_where_the_first_has_ended_already) 
   submit(make_request(4, 2, {.fork_of = 1}));
 }
 
+// Each computes its own prompt.
+TEST_F(admission, prompts_of_one_request_are_let_in_together_and_have_one_queue_deadline) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
+  const steady_time start{};
+  submit(make_request(1, 2, {.queue_deadline = start + seconds(3)}));
+  submit(make_request(2, 3, {.queue_deadline = start + seconds(3), .joins = 1}));
+  submit(make_request(3, 3, {.queue_deadline = start + seconds(3), .fork_of = 2, .joins = 1}));
+  EXPECT_FALSE(tested->submit(make_request(4, 2))) << "the queue is full";
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x2");
+  EXPECT_TRUE(tested->expire(start + seconds(9)).events.empty()) << "the first runs";
+  tested->end(1, finish_reason::abort);
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x3");
+}
+
+TEST_F(admission, prompts_of_a_refused_request_are_refused_with_it) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
+  submit(make_request(1, 2));
+  EXPECT_FALSE(tested->submit(make_request(2, 2)));
+  tested->end(1, finish_reason::abort);
+  EXPECT_FALSE(tested->submit(make_request(3, 2, {.joins = 2})));
+  EXPECT_FALSE(tested->submit(make_request(4, 2, {.fork_of = 3, .joins = 2})));
+  submit(make_request(5, 2));
+}
+
+TEST_F(admission, prompts_give_way_all_together_or_where_one_has_begun_not_at_all) {
+  for (const bool begins : {false, true}) {
+    set_up({.max_num_seqs = 1, .max_num_queued_requests = 2, .policy = scheduling_policy::priority});
+    if (!begins) submit(make_request(1, 2));
+    if (!begins) dispatch_and_complete();
+    submit(make_request(2, 2, {.priority = 10}));
+    if (begins) dispatch_and_complete();
+    submit(make_request(3, 2, {.priority = 10, .joins = 2}));
+    submit(make_request(4, 2, {.priority = 10, .joins = 2}));
+    const auto better = tested->submit(make_request(5, 2, {.priority = 0}));
+    EXPECT_EQ(better.has_value(), !begins);
+    if (better) {
+      EXPECT_EQ(better->events.size(), 3U);
+    }
+    EXPECT_EQ(tested->describe(3).has_value(), begins);
+  }
+}
+
 TEST_F(admission, a_reservation_counts_what_the_request_itself_may_generate) {
   for (const bool reserve : {false, true}) {
     set_up({.block_size = 1, .num_blocks = 40, .watermark = 0, .reserve_new_tokens = reserve});

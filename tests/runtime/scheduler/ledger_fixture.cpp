@@ -28,7 +28,7 @@ void ledger::open(const engine_request& request) {
   entry.sampling = request.sampling;
   entry.deadline = request.deadline;
   entry.queue_deadline = request.queue_deadline;
-  entry.first = request.fork_of.value_or(request.id);
+  entry.first = request.first_answer();
   entry.priority = request.priority;
   fill_expected(entry);
   entries_.emplace(request.id, std::move(entry));

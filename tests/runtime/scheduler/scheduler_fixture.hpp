@@ -27,6 +27,7 @@ struct request_options {
   std::optional<steady_time> queue_deadline = {};
   std::int32_t priority = 0;
   std::optional<request_id> fork_of = {};
+  std::optional<request_id> joins = {};
 };
 
 inline engine_request make_request(request_id id, std::size_t prompt, request_options options = {}) {
@@ -45,7 +46,8 @@ inline engine_request make_request(request_id id, std::size_t prompt, request_op
           .priority = options.priority,
           .tenant = {},
           .cache_salt = {},
-          .fork_of = options.fork_of};
+          .fork_of = options.fork_of,
+          .joins = options.joins};
 }
 
 // The scheduler with its cache.

@@ -20,7 +20,7 @@ TEST_F(scheduler_test, decodes_and_prefill_chunks_share_a_batch_within_the_token
   complete(*batch);
   submit(make_request(2, 20));
   submit(make_request(3, 2));
-  for (const char* expected : {"1x1 2x9", "1x1 2x7 3x2", "1x1 3x1 2x4", "1x1 2x1 3x1"}) {
+  for (const char* expected : {"1x1 2x9", "1x1 2x9", "1x1 2x2 3x2", "1x1 2x1 3x1"}) {
     batch = dispatch();
     EXPECT_EQ(shape(batch), expected);
     complete(*batch);

@@ -525,11 +525,17 @@ class simulation {
     if (random_.chance(15)) request.deadline = now_ + std::chrono::milliseconds(random_.pick(0, 300));
     if (random_.chance(10)) request.queue_deadline = now_ + std::chrono::milliseconds(random_.pick(0, 100));
     submit(request);
-    // Several answers to one prompt.
-    for (std::int32_t n = random_.chance(15) ? random_.pick(1, 3) : 0; n > 0 && submitted_ < num_requests_;
+    // Several answers to one prompt, or to several.
+    const bool has_more_prompts = random_.chance(30);
+    for (std::int32_t n = random_.chance(22) ? random_.pick(1, 3) : 0; n > 0 && submitted_ < num_requests_;
          --n) {
       engine_request another = request;
-      another.fork_of = first_answer_;
+      if (has_more_prompts) {
+        another.joins = first_answer_;
+        another.prompt = draw_prompt();
+      } else {
+        another.fork_of = first_answer_;
+      }
       another.sampling = random_.chance(80) ? with_seed(*request.sampling, n) : draw_sampling();
       submit(another, true);
     }
