@@ -24,6 +24,7 @@ struct prompt_measure {
   std::size_t operator()(const token_prompt&) const { return 0; }
   std::size_t operator()(const chat_prompt& prompt) const {
     std::size_t bytes = 0;
+    for (const auto& [name, value] : prompt.template_arguments.items()) bytes += text_bytes(value);
     if (!prompt.messages.is_array()) return bytes;
     for (const auto& message : prompt.messages)
       if (message.is_object() && message.contains("content")) bytes += content_bytes(message["content"]);

@@ -133,7 +133,7 @@ result<reloader::new_settings> reloader::prepare() {
   result<read_sources> read = reader_.read();
   if (!read) return tl::unexpected<error>(read.error());
   config::loaded_settings& loaded = read->loaded;
-  // What nobody says was chosen for the cores and sequences of the start, and the device is sized by it.
+  // What nobody says was chosen for the cores and sequences that there were, and the device is sized by it.
   if (!loaded.origins.contains("max_num_batched_tokens"))
     loaded.values.max_num_batched_tokens = before.max_num_batched_tokens;
   const auto planned = config::plan_reload(before, loaded);

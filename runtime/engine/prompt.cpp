@@ -19,22 +19,26 @@ std::string text_of(const tokenizer& tokenizer, std::optional<token_id> id) {
   return id ? std::string(tokenizer.piece(*id)) : std::string();
 }
 
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n\f\v";
-  const std::size_t first = std::min(text.find_first_not_of(blanks), text.size());
-  return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
+constexpr std::string_view blanks = " \t\r\n\f\v";
+// Stands behind a message whose end is looked for: no part of it is in what templates write. Where a template
+// trims messages its last blank is gone.
+constexpr std::string_view end_mark = "end-of-the-message-that-goes-on ";
+
+bool mark_end_of_last(nlohmann::ordered_json& messages) {
+  auto& said = messages.back()["content"].get_ref<std::string&>();
+  if (said.find_first_not_of(blanks) == std::string::npos) return false;
+  said += end_mark;
+  return true;
 }
 
-// As Hugging Face's apply_chat_template: templates may trim a message, so that it ends where its own blanks
-// do or where its last word does. False where it is empty or not found.
-bool cut_behind_last_message(std::string& text, const nlohmann::ordered_json& messages) {
-  const std::string& said = messages.back()["content"].get_ref<const std::string&>();
-  const std::string_view words = without_blanks(said);
-  const std::size_t found = words.empty() ? std::string::npos : text.rfind(words);
+// As Hugging Face's apply_chat_template.
+bool cut_at_mark(std::string& text) {
+  const std::string_view trimmed = end_mark.substr(0, end_mark.size() - 1);
+  const std::size_t found = text.rfind(trimmed);
   if (found == std::string::npos) return false;
-  const std::string_view with_blanks_behind = std::string_view(said).substr(said.find(words));
-  const bool is_whole = std::string_view(text).substr(found).starts_with(with_blanks_behind);
-  text.resize(found + (is_whole ? with_blanks_behind : words).size());
+  const bool was_trimmed = !std::string_view(text).substr(found).starts_with(end_mark);
+  text.resize(found);
+  if (was_trimmed) text.resize(text.find_last_not_of(blanks) + 1);
   return true;
 }
 
@@ -61,11 +65,12 @@ struct prompt_builder {
     context["documents"] = nullptr;
     for (const auto* arguments : {&chat.arguments(), &prompt.template_arguments})
       for (const auto& [name, value] : arguments->items()) context[name] = value;
+    const bool may_go_on = !prompt.continue_final_message || mark_end_of_last(context["messages"]);
     auto text = chat.render(context);
     const bool has_instructions = !knows_tools && !prompt.tools.is_null();
     if (!text && has_instructions && tell_the_user_instead(context["messages"])) text = chat.render(context);
     if (!text) return fail(text.error().code, text.error().message, "messages");
-    if (prompt.continue_final_message && !cut_behind_last_message(*text, context["messages"]))
+    if (!may_go_on || (prompt.continue_final_message && !cut_at_mark(*text)))
       return fail(
           error_code::invalid_argument,
           "continue_final_message needs a last message with a text that the chat template writes as it is",

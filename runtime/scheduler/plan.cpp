@@ -49,8 +49,8 @@ std::int32_t scheduler::state::plan_running() {
   const auto first =
       left_out == nullptr ? running.end() : std::find(running.begin(), running.end(), left_out);
   left_out = nullptr;
-  const bool take_turns = first != running.end();
-  if (take_turns) plan_decodes({first, running.end()}, take_turns, budget);
+  const bool take_turns = first != running.end() && running.size() > static_cast<std::size_t>(budget);
+  if (first != running.end()) plan_decodes({first, running.end()}, take_turns, budget);
   plan_decodes({running.begin(), first}, take_turns, budget);
   for (const std::vector<sequence*>* next : {&past_prompt, &brief_prompts, &long_prompts})
     if (budget == 0 && left_out == nullptr && !next->empty()) left_out = next->front();
@@ -61,10 +61,9 @@ std::int32_t scheduler::state::plan_running() {
   std::int32_t room = budget - kept;
   plan_chunks(brief_prompts, room);
   budget = room + kept;
-  num_partial = static_cast<std::int32_t>(brief_prompts.size()) - std::exchange(num_ending, 0);
+  num_partial_brief = static_cast<std::int32_t>(brief_prompts.size()) - std::exchange(num_ending, 0);
   plan_long_prompts(is_waited_for() ? kept : budget, budget);
   num_partial_long = static_cast<std::int32_t>(long_prompts.size()) - num_ending;
-  num_partial += num_partial_long;
   return budget;
 }
 
@@ -145,6 +144,7 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   const auto most = static_cast<std::size_t>(most_running());
   stopped_by = nullptr;
   passed.reset();
+  passes_brief = false;
   if (waiting->size() == 0 || running.size() >= most) return budget;
   std::size_t places = most - running.size();
   std::int32_t keep_free = blocks_to_keep_free();
@@ -166,16 +166,17 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
       if (first_passed != nullptr) continue;
       first_passed = who;
       passed = who->id;
+      passes_brief = !is_long(missing_of_waiting(*who));
       --places;
       keep_free += blocks_of(who->num_tokens());
       continue;
     }
     const bool is_cut = num_rows < who->num_missing();
-    if (is_cut) ++num_partial;
-    if (is_cut && is_long(missing_of_waiting(*who))) ++num_partial_long;
+    if (is_cut) ++(is_long(missing_of_waiting(*who)) ? num_partial_long : num_partial_brief);
     const bool alone = running.empty() && joining.empty();
     if (limits.reserve_new_tokens) keep_free += blocks_of(who->max_tokens - who->num_generated());
-    joining.push({.who = who, .num_rows = num_rows, .keep_free = alone ? 0 : keep_free});
+    joining.push(
+        {.who = who, .num_rows = num_rows, .keep_free = alone ? 0 : keep_free, .passes = passed.has_value()});
     budget -= num_rows;
     --places;
   }
@@ -194,15 +195,17 @@ std::int32_t scheduler::state::rows_of_waiting(const sequence& who, std::int32_t
   if (num_rows == who.num_missing()) return num_rows;
   if (!limits.enable_chunked_prefill) return 0;
   if (!is_long(missing_of_waiting(who)))
-    return num_partial < limits.max_num_partial_prefills || num_rows == budget ? num_rows : 0;
+    return num_partial_brief < limits.max_num_partial_prefills || (num_rows == budget && !passes_brief)
+               ? num_rows
+               : 0;
   if (num_partial_long >= limits.max_num_partial_prefills) return 0;
   return rows_of(who, std::max(budget - wanted_rows, 0));
 }
 
 const char* scheduler::state::why_not_now(const sequence& who) const {
   if (!limits.enable_chunked_prefill) return "its prompt needs a step of its own (enable_chunked_prefill)";
-  const bool is_one_too_many =
-      (is_long(missing_of_waiting(who)) ? num_partial_long : num_partial) >= limits.max_num_partial_prefills;
+  const bool is_one_too_many = (is_long(missing_of_waiting(who)) ? num_partial_long : num_partial_brief) >=
+                               limits.max_num_partial_prefills;
   return is_one_too_many ? "other prompts are computed (max_num_partial_prefills)" : step_is_full();
 }
 

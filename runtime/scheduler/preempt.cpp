@@ -38,7 +38,7 @@ std::int32_t scheduler::state::relieve(const step_reservation& reservation,
 
 // Nobody gives way for one that has passed another.
 void scheduler::state::make_room_for_refused(std::vector<block_release>& releases) {
-  if (passed) return;
+  if (refused.passes) return;
   std::int32_t coming = refused.blocks_free + returning_blocks();
   while (refused.blocks_wanted + refused.keep_free > coming) {
     const auto worst = worst_running();

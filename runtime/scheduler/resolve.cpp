@@ -74,8 +74,8 @@ bool scheduler::state::admit_joining(const step_reservation& reservation) {
     if (rows.granted) {
       admit(rows, grant_of(rows, reservation).num_cached);
     } else if (refused.who == nullptr) {
-      refused = {rows.who, grant_of(rows, reservation).blocks_needed, reservation.free_blocks,
-                 rows.keep_free};
+      refused = {rows.who, grant_of(rows, reservation).blocks_needed, reservation.free_blocks, rows.keep_free,
+                 rows.passes};
     }
   }
   joining.filter([](const planned_rows& rows) { return rows.granted; });
@@ -105,7 +105,11 @@ void scheduler::state::admit(planned_rows& rows, std::int32_t num_cached) {
 void scheduler::state::tell_first_answer(const sequence& who) {
   if (who.is_first_answer()) return;
   const auto first = requests.find(who.details->first_answer);
-  if (first != requests.end()) first->second->details->another_answer_has_begun = true;
+  if (first == requests.end()) return;
+  sequence_details& its = *first->second->details;
+  its.another_answer_has_begun = true;
+  if (its.queue_deadline) queue_deadlines.erase({*its.queue_deadline, first->first});
+  its.queue_deadline.reset();
 }
 
 // A prompt has room for all of itself since its first chunk: nothing is to be asked for.

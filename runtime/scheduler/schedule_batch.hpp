@@ -24,6 +24,7 @@ struct planned_rows {
   std::int32_t position = 0;
   bool sampled = false;
   bool granted = false;
+  bool passes = false;              // another waiting request, which has to wait for others' prompts
   bool has_numbered_draft = false;  // draft::number
   bool has_draft_blocks = false;    // that its certain rows do not need, even where its drafts were dropped
 

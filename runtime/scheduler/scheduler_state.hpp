@@ -260,9 +260,10 @@ struct scheduler::state {
   std::vector<sequence*> long_prompts;   // ... or does not, and ...
   std::vector<sequence*> past_prompt;    // ... who has several tokens behind it to compute
   std::int32_t num_ending = 0;           // of those planned last, whose prompt ends with this step
-  std::int32_t num_partial = 0;          // prompts of the plan that do not ...
-  std::int32_t num_partial_long = 0;     // ... and of these, long ones
+  std::int32_t num_partial_brief = 0;    // prompts of the plan that do not, brief ones ...
+  std::int32_t num_partial_long = 0;     // ... and long ones
   std::int32_t wanted_rows = 0;          // that prompts in their midst could have beside those planned
+  bool passes_brief = false;             // `passed` has no long prompt
   std::optional<request_id> passed;      // the first waiting request that has to wait for others' prompts
   const sequence* left_out = nullptr;    // the first that the last plan had no token for
   steps_in_flight_ring flights;
@@ -281,7 +282,8 @@ struct scheduler::state {
     std::int32_t blocks_wanted = 0;
     std::int32_t blocks_free = 0;
     std::int32_t keep_free = 0;
-  } refused;  // the first waiting request, when it was refused last
+    bool passes = false;  // another one, for which it gives way
+  } refused;              // the first waiting request, when it was refused last
   const char* stopped_by =
       nullptr;  // why the last plan took no more waiting requests, where no blocks are to blame
   new_token_ratio new_tokens;

@@ -160,7 +160,8 @@ TEST_F(prompt_test, ends_with_the_last_message_where_that_is_to_go_on) {
     return build(prompt);
   };
   const std::string before = "<|im_start|>user\na b<|im_end|>\n<|im_start|>assistant\n";
-  EXPECT_EQ(text(continued("a")), before + "a") << "the last of the places where it stands";
+  for (const char* said : {"a", "<", "|", "end", "im_end", "<|im_end", "assistant"})
+    EXPECT_EQ(text(continued(said)), before + said) << "whatever else has such words";
   EXPECT_EQ(text(continued(" Sure:\n ")), before + " Sure:\n ") << "with its blanks";
   for (const char* said : {"", " \n"}) {
     const auto ids = continued(said);

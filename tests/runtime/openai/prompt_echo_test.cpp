@@ -141,10 +141,17 @@ TEST(prompt_echo, fails_where_a_request_ends_before_its_prompts_log_probabilitie
 }
 
 TEST(prompt_echo, of_a_prompt_that_was_shortened_is_what_was_computed) {
-  const parsed_request request = parsed(R"({"prompt":"xxxabc"})");
-  stream_event event = first_token();
-  prompt_echo(request, letters).add_to(0, event);
-  EXPECT_EQ(event.text, "abcx");
+  const auto text_of = [](const std::string& sent, bool has_warning) {
+    const parsed_request request = parsed(R"({"prompt":")" + sent + R"("})");
+    stream_event event = first_token();  // of the tokens "a", "b" and "c"
+    if (has_warning) event.warnings = {"shortened"};
+    prompt_echo(request, letters).add_to(0, event);
+    return event.text;
+  };
+  EXPECT_EQ(text_of("xxxabc", true), "abcx");
+  EXPECT_EQ(text_of("xxxbc", true), "bcx") << "the first one begins the text, and was not sent";
+  EXPECT_EQ(text_of("xxxbc", false), "xxxbcx");
+  EXPECT_EQ(text_of("xyz", true), "xyzx") << "another warning";
 }
 
 TEST(prompt_echo, stands_beside_the_prompts_log_probabilities_where_both_are_asked_for) {

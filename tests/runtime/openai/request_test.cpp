@@ -348,7 +348,7 @@ TEST(parse_completion, asks_for_the_prompts_log_probabilities_with_echo) {
   const auto alone = parsed(R"({"echo":true,"max_tokens":0})");
   EXPECT_TRUE(alone->answer.prompt_alone);
   EXPECT_EQ(alone->generation.sampling.max_tokens, 1);
-  EXPECT_FALSE(parsed(R"({"max_tokens":0})")->answer.prompt_alone) << "the scheduler refuses it";
+  EXPECT_EQ(parsed(R"({"max_tokens":0})").error().param, "max_tokens") << "nothing would be left";
 }
 
 TEST(parse_completion, refuses_other_prompts) {

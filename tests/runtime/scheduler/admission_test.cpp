@@ -204,6 +204,20 @@ TEST_F(admission, prompts_of_one_request_are_let_in_together_and_have_one_queue_
   EXPECT_EQ(shape(dispatch_and_complete()), "2x3");
 }
 
+TEST_F(admission, a_first_prompt_whose_request_has_begun_has_no_queue_deadline) {
+  set_up({.max_num_seqs = 1, .max_num_batched_tokens = 8});
+  const steady_time start{};
+  submit(make_request(2, 2, {.queue_deadline = start + seconds(3), .joins = 1}));
+  dispatch_and_complete();
+  submit(make_request(1, 2, {.queue_deadline = start + seconds(3)}));
+  EXPECT_EQ(tested->expire(start + seconds(9)).events.size(), 1U) << "it has come later";
+  set_up({.max_num_seqs = 1, .policy = scheduling_policy::priority});
+  submit(make_request(1, 2, {.queue_deadline = start + seconds(3), .priority = 5}));
+  submit(make_request(2, 2, {.priority = 0, .joins = 1}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x2");
+  EXPECT_TRUE(tested->expire(start + seconds(9)).events.empty());
+}
+
 TEST_F(admission, prompts_of_a_refused_request_are_refused_with_it) {
   set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   submit(make_request(1, 2));

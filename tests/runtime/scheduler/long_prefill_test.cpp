@@ -112,6 +112,33 @@ TEST_F(long_prefill, is_passed_by_brief_ones_while_it_waits_for_another) {
   EXPECT_EQ(tested->describe(4)->phase, request_phase::waiting);
 }
 
+TEST_F(long_prefill, keeps_no_brief_one_waiting_whose_chunks_are_bounded) {
+  set_up({.max_num_batched_tokens = 40, .long_prefill_token_threshold = 8});
+  submit(make_request(1, 300));
+  dispatch_and_complete();
+  submit(make_request(2, 12));
+  submit(make_request(3, 12));
+  submit(make_request(4, 3));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x8 2x8 4x3") << "one brief one is cut at a time";
+  EXPECT_EQ(shape(dispatch_and_complete()), "4x1 2x4 1x8 3x8");
+}
+
+TEST_F(long_prefill, a_better_one_before_it_takes_the_blocks_of_worse_ones) {
+  set_up({.max_num_batched_tokens = 20,
+          .block_size = 1,
+          .num_blocks = 240,
+          .policy = scheduling_policy::priority});
+  submit(make_request(2, 40, {.max_tokens = 100, .priority = 9}));
+  for (int steps = 0; steps < 3; ++steps) dispatch_and_complete();
+  submit(make_request(1, 190, {.max_tokens = 2, .priority = 5}));
+  dispatch_and_complete();
+  submit(make_request(3, 45, {.max_tokens = 2, .priority = 0}));
+  submit(make_request(4, 190, {.max_tokens = 2, .priority = 0}));
+  for (int steps = 0; steps < 2; ++steps) dispatch_and_complete();
+  EXPECT_EQ(tested->describe(2)->phase, request_phase::waiting);
+  EXPECT_EQ(tested->describe(3)->phase, request_phase::running) << tested->describe(3)->reason;
+}
+
 TEST_F(long_prefill, that_is_passed_keeps_a_place) {
   set_up({.max_num_seqs = 3, .max_num_batched_tokens = 20});
   submit(make_request(1, 120));
