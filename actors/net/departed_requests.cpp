@@ -1,6 +1,7 @@
 #include "actors/net/departed_requests.hpp"
 
 #include <exception>
+#include <functional>
 #include <utility>
 
 namespace troupe::net {
@@ -33,7 +34,7 @@ void departed_requests::follow(std::shared_ptr<event_mailbox> events,
 // What did not fit is dropped, the ends with it.
 void departed_requests::take_events(const std::shared_ptr<departure>& left, bool overflowed) try {
   for (const tagged_event& entry : left->events->take()) hear(left->requests, entry);
-  std::erase_if(left->requests, [](const followed_request& each) { return each.tracker->all_ended(); });
+  std::erase_if(left->requests, std::mem_fn(&followed_request::has_ended));
   if (overflowed || left->requests.empty()) drop(left);
 } catch (const std::exception&) {  // no memory for an event, and an end may have been behind it
   drop(left);

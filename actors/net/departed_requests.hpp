@@ -15,6 +15,8 @@ namespace troupe::net {
 struct followed_request {
   std::uint64_t first_stream = 0;
   std::shared_ptr<request_tracker> tracker;
+
+  bool has_ended() const { return tracker->all_ended(); }
 };
 
 // Lives on the io_context thread.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace troupe::net {
@@ -53,7 +54,7 @@ http_generation::~http_generation() {
   if (is_taking_ || all_ended()) return;
   for (live_generation& each : live_) each.abort();
   at_end_.let_go();
-  std::erase_if(tracked_, [](const followed_request& each) { return each.tracker->all_ended(); });
+  std::erase_if(tracked_, std::mem_fn(&followed_request::has_ended));
   shared_.departed.follow(std::move(events_), std::move(tracked_));
 }
 
@@ -64,8 +65,7 @@ std::vector<request_id> http_generation::ids() const {
 }
 
 bool http_generation::all_ended() const {
-  return std::ranges::all_of(tracked_,
-                             [](const followed_request& each) { return each.tracker->all_ended(); });
+  return std::ranges::all_of(tracked_, &followed_request::has_ended);
 }
 
 std::vector<tagged_event> http_generation::take() {

@@ -82,21 +82,22 @@ void prompt_echo::add_to(std::size_t index, stream_event& event) const {
 }
 
 std::string prompt_echo::text_of(std::size_t index, const stream_event& event) const {
+  // What was shortened has a warning.
   const std::string& sent = texts_[index / n_];
+  if (!sent.empty() && event.warnings.empty()) return sent;
   std::string bytes;
   std::size_t first_end = 0;
   for (const token_id token : event.prompt_tokens) {
     bytes += name_(token);
     if (first_end == 0) first_end = bytes.size();
   }
-  // What was shortened has a warning; the begin-of-text token in front of it stays.
   const auto is_rest = [&sent](std::string_view text) {
     return text.size() < sent.size() && sent.ends_with(text);
   };
-  if (!sent.empty() && event.warnings.empty()) return sent;
-  if (!sent.empty() && !is_rest(bytes) && !is_rest(bytes.substr(first_end))) return sent;
-  if (!sent.empty() && !is_rest(bytes)) bytes.erase(0, first_end);
-  return replace_invalid_utf8(bytes);
+  if (sent.empty() || is_rest(bytes)) return replace_invalid_utf8(bytes);
+  // The begin-of-text token in front of it stays.
+  const std::string behind_first = bytes.substr(first_end);
+  return is_rest(behind_first) ? replace_invalid_utf8(behind_first) : sent;
 }
 
 }  // namespace troupe::openai

@@ -98,7 +98,8 @@ bool scheduler::state::is_long(std::int32_t num_missing) const {
 
 // Where there is a single row, whoever is older has it.
 std::int32_t scheduler::state::share_of_long_prompts(std::int32_t budget) const {
-  if (long_prompts.empty() || !shares_steps()) return long_prompts.empty() ? 0 : budget;
+  if (long_prompts.empty()) return 0;
+  if (!shares_steps()) return budget;
   const bool brief_is_older = !brief_prompts.empty() &&
                               brief_prompts.front()->details->ticket < long_prompts.front()->details->ticket;
   if (budget <= 1) return brief_is_older ? 0 : budget;
