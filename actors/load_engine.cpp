@@ -12,6 +12,7 @@
 
 #include "actors/context_length.hpp"
 #include "actors/device_plan.hpp"
+#include "actors/load_chat_template.hpp"
 #include "actors/load_draft_model.hpp"
 #include "actors/open_at_start.hpp"
 #include "actors/opening_guard.hpp"
@@ -26,21 +27,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr const char* template_key = "tokenizer.chat_template";
-
-result<chat_template> load_chat_template(const gguf::file& file) {
-  if (file.find(template_key) == nullptr) {
-    spdlog::warn("the model has no chat template: ChatML is used");
-    return chat_template::chatml();
-  }
-  const result<std::string_view> source = file.get_string(template_key);
-  if (!source) return tl::unexpected<error>(source.error());
-  result<chat_template> compiled = chat_template::compile(*source);
-  if (!compiled)
-    return fail(compiled.error().code, fmt::format("{}: {}", template_key, compiled.error().message));
-  return compiled;
-}
 
 // In a line for people.
 result<std::string> check_device(const engine_options& options) {
@@ -66,9 +52,9 @@ result<model_files> read_files(executor_place& place, const engine_options& opti
   if (!model) return tl::unexpected<error>(model.error());
   const result<tokenizer_ptr> vocabulary = load_tokenizer((*model)->file);
   if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
-  const result<chat_template> loaded = load_chat_template((*model)->file);
+  auto loaded = load_chat_template((*model)->file, options);
   if (!loaded) return tl::unexpected<error>(loaded.error());
-  const auto chat = std::make_shared<const chat_template>(loaded->with_arguments(options.template_arguments));
+  const auto chat = std::make_shared<const chat_template>(std::move(*loaded));
   const result<std::int32_t> context = context_length(options, (*model)->config.context_length);
   if (!context) return tl::unexpected<error>(context.error());
   const auto draft = read_draft_file(place, options, **vocabulary);

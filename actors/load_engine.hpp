@@ -31,7 +31,10 @@ class draft_model;
 
 struct engine_options {
   std::string model_path;
+  std::string chat_template_path = {};                  // of a file in place of the model's own; empty: none
   nlohmann::ordered_json template_arguments = nullptr;  // chat_template/template_arguments.hpp; null: none
+  // Whether what a model thinks first is told apart; unset: where its template knows the marks of that.
+  std::optional<bool> reasons = {};
   std::int32_t max_model_len = 0;  // 0: what the model was trained for, or less where the KV cache holds less
   std::int32_t max_num_seqs = 64;
   std::int32_t max_num_batched_tokens = 512;
@@ -138,7 +141,7 @@ tuning_key tuning_key_of(executor& device, std::int32_t threads);
 
 // Checks the device, repacks the weights, runs the largest step and gives the KV cache its memory; says in
 // the log what it does. A bucket that steps would be padded to but that there is no room for is left out,
-// with a warning. Errors: those of check_cpu_device, load_model, load_tokenizer, chat_template::compile and
+// with a warning. Errors: those of check_cpu_device, load_model, load_tokenizer, load_chat_template and
 // make_cpu_executor; invalid_argument for a context beyond the model's or the KV cache's, or a draft
 // model of another vocabulary; internal where the device's process ends, or hangs, again and again.
 result<loaded_engine> load_engine(const engine_options& options);

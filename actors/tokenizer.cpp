@@ -11,6 +11,7 @@
 #include "actors/net/abandonable_work.hpp"
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
+#include "runtime/engine/prompt_reasoning.hpp"
 #include "runtime/engine/truncate_prompt.hpp"
 #include "runtime/least_tokens.hpp"
 #include "runtime/openai/error_body.hpp"
@@ -68,6 +69,8 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
   result<std::vector<token_id>> tokens = build_prompt(request, *parts_.vocabulary, *parts_.chat);
   if (!tokens) return tl::unexpected<error>(tokens.error());
   encoded_prompt prompt{.tokens = std::move(*tokens), .max_tokens = request.sampling.max_tokens};
+  prompt.reasoning = reasoning_of(request, prompt.tokens, *parts_.vocabulary, *parts_.chat);
+  prompt.grammar = after_reasoning(request.sampling.grammar, prompt.reasoning);
   if (!parts_.allow_auto_truncate) return prompt;
   const std::size_t size = prompt.tokens.size();
   const truncation done = truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens,
@@ -86,6 +89,7 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   auto sampling = std::make_shared<sampling_params>(request.sampling);
   sampling->seed += static_cast<std::uint64_t>(message.index);
   sampling->max_tokens = prompt.max_tokens;
+  sampling->grammar = std::move(prompt.grammar);
   submission->sampling = std::move(sampling);
   submission->arrival = message.arrival;
   submission->priority = request.priority;
@@ -100,7 +104,7 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   if (parts_.queue_timeout.count() > 0)
     submission->queue_deadline = message.arrival + std::min(parts_.queue_timeout, longest);
 
-  processor_->open(message.id, submission->prompt, submission->sampling);
+  processor_->open(message.id, submission->prompt, submission->sampling, prompt.reasoning);
   stream entry;
   entry.gateway = gateway;
   entry.arrival = message.arrival;

@@ -86,6 +86,8 @@ class tokenizer_state {
     std::vector<token_id> tokens;
     std::optional<std::int32_t> max_tokens;  // of the answer
     std::string warning = {};                // of what was done to it
+    reasoning_start reasoning = reasoning_start::none;
+    grammar_spec_ptr grammar = nullptr;  // of the answer, behind its reasoning
   };
   // The prompt of the answers that are being opened.
   struct shared_prompt {

@@ -11,8 +11,10 @@ namespace troupe::config {
 struct settings : bucketing_settings {
   // model
   std::string model;                         // path of a GGUF file; empty: the default model's places
+  std::string chat_template;                 // path of a file; empty: the model's own
   std::string default_chat_template_kwargs;  // a JSON object; empty: none
-  std::string served_model_name;             // empty: the file's name without quantisation and extension
+  std::string reasoning_format = "auto";
+  std::string served_model_name;  // empty: the file's name without quantisation and extension
 
   // engine
   std::int32_t max_model_len = 0;  // 0: what the model was trained for

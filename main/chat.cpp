@@ -94,6 +94,7 @@ class chat_session {
       return;
     }
     messages_.push_back({{"role", "assistant"}, {"content", said.text}});
+    if (!said.reasoning.empty()) messages_.back()["reasoning_content"] = said.reasoning;
   }
 
   conversation& talk_;

@@ -1,5 +1,6 @@
 #include "main/checked_values.hpp"
 
+#include "actors/load_chat_template.hpp"
 #include "main/trace_options.hpp"
 #include "runtime/bucketing/bucket_file.hpp"
 #include "runtime/bucketing/text_file.hpp"
@@ -13,6 +14,12 @@ result<void> check_drafts(const config::settings& settings) {
   const std::string& text = settings.speculative_config;
   if (text.empty() || text == "off") return {};
   return parse_speculative_config(text).map([](const speculative_config&) {});
+}
+
+result<void> check_chat_template(const config::settings& settings, const config::file_observer& before_file) {
+  if (settings.chat_template.empty()) return {};
+  before_file(settings.chat_template);
+  return read_chat_template(settings.chat_template).map([](const chat_template&) {});
 }
 
 // Beside unified buckets it is refused by whoever makes them, whatever it holds.
@@ -37,6 +44,8 @@ tl::expected<void, std::string> check_values(const config::loaded_settings& load
   };
   if (const auto checked = parse_template_arguments(loaded.values.default_chat_template_kwargs); !checked)
     return told("default_chat_template_kwargs", checked.error());
+  if (const auto checked = check_chat_template(loaded.values, before_file); !checked)
+    return told("chat_template", checked.error());
   if (const auto checked = check_drafts(loaded.values); !checked)
     return told("speculative_config", checked.error());
   if (const auto checked = check_bucket_file(loaded, before_file); !checked)

@@ -115,6 +115,8 @@ result<company_options> to_company_options(const config::settings& settings, con
   auto template_arguments = parse_template_arguments(settings.default_chat_template_kwargs);
   if (!template_arguments) return tl::unexpected(std::move(template_arguments.error()));
   out.engine.template_arguments = std::move(*template_arguments);
+  out.engine.chat_template_path = settings.chat_template;
+  if (settings.reasoning_format != "auto") out.engine.reasons = settings.reasoning_format != "none";
   if (out.drafts && out.drafts->config.method == speculative_method::draft_model)
     out.engine.draft = out.drafts->config;
   if (out.drafts) out.engine.most_guesses = out.drafts->config.num_speculative_tokens;

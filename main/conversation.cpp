@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "main/exit_code.hpp"
@@ -15,17 +16,38 @@ namespace {
 struct pending_answer {
   std::mutex mutex;
   std::condition_variable changed;
+  std::string reasoning;
   std::string text;
   std::optional<finished> end;
 };
 
-// Waits for the next text or the end; true while more may come.
-bool take(pending_answer& from, std::string& text, std::optional<finished>& end) {
+struct taken {
+  std::string reasoning;
+  std::string text;
+  std::optional<finished> end;  // unset: more may come
+};
+
+// Waits for the next text or the end.
+taken take(pending_answer& from) {
   std::unique_lock lock(from.mutex);
-  from.changed.wait(lock, [&] { return !from.text.empty() || from.end.has_value(); });
-  text = std::exchange(from.text, {});
-  end = from.end;
-  return !end.has_value();
+  from.changed.wait(lock,
+                    [&] { return !from.reasoning.empty() || !from.text.empty() || from.end.has_value(); });
+  return {std::exchange(from.reasoning, {}), std::exchange(from.text, {}), from.end};
+}
+
+void print(std::string_view text, std::FILE* to) {
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+// A blank line stands between what the model thinks and its answer.
+void print(const taken& next, answer& said) {
+  print(next.reasoning, stderr);
+  said.reasoning += next.reasoning;
+  const bool is_over = !next.text.empty() || next.end;
+  if (is_over && said.text.empty() && !said.reasoning.empty()) print("\n\n", stderr);
+  print(next.text, stdout);
+  said.text += next.text;
 }
 
 }  // namespace
@@ -52,19 +74,18 @@ answer conversation::ask_once(const nlohmann::ordered_json& messages, const samp
     asking_ = port_.generate(request, [pending](stream_event event) {
       for (const std::string& warning : event.warnings) warn(warning);
       const std::lock_guard pending_lock(pending->mutex);
+      pending->reasoning += event.reasoning;
       pending->text += event.text;
       if (event.end) pending->end = std::move(event.end);
       pending->changed.notify_one();
     });
   }
   answer out;
-  std::string text;
   std::optional<finished> end;
-  for (bool more = true; more;) {
-    more = take(*pending, text, end);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    out.text += text;
+  while (!end) {
+    taken next = take(*pending);
+    print(next, out);
+    end = std::move(next.end);
   }
   const std::lock_guard lock(mutex_);
   asking_.reset();

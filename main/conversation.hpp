@@ -1,4 +1,5 @@
-// One answer at a time from a company inside this process, written to the standard output as it comes.
+// One answer at a time from a company inside this process, written to the standard output as it comes; what
+// the model thinks first goes to the standard error.
 #pragma once
 #include <condition_variable>
 #include <mutex>
@@ -12,6 +13,7 @@ namespace troupe::cli {
 
 // How an answer ended.
 struct answer {
+  std::string reasoning;
   std::string text;
   finished end;
 };

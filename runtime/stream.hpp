@@ -28,7 +28,8 @@ struct token_logprobs {
 struct usage {
   std::int32_t prompt_tokens = 0;
   std::int32_t completion_tokens = 0;
-  std::int32_t cached_tokens = 0;  // of the prompt's: not computed anew
+  std::int32_t cached_tokens = 0;     // of the prompt's: not computed anew
+  std::int32_t reasoning_tokens = 0;  // of the completion's: told with the end
 };
 
 // When a request came and what it reached; absent: not that far.
@@ -77,9 +78,11 @@ static_assert(sizeof(token_event) <= 64);
 using token_batch = std::vector<token_event>;
 using token_batch_ptr = std::shared_ptr<const token_batch>;
 
-// One piece of a stream as a client sees it. `text` is whole UTF-8 characters, never a part of a stop string.
+// One piece of a stream as a client sees it. Its texts are whole UTF-8 characters, never a part of a stop
+// string.
 struct stream_event {
   request_id id = 0;
+  std::string reasoning = {};  // what the model thinks first; comes before any text
   std::string text = {};
   std::vector<token_id> tokens = {};
   std::vector<token_logprobs> logprobs = {};

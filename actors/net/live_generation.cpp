@@ -16,7 +16,7 @@ std::size_t waiting_bytes(const std::vector<token_logprobs>& positions) {
 }  // namespace
 
 std::size_t waiting_bytes(const stream_event& event) {
-  return sizeof(tagged_event) + event.text.size() +
+  return sizeof(tagged_event) + event.reasoning.size() + event.text.size() +
          (event.tokens.size() + event.prompt_tokens.size()) * sizeof(token_id) +
          waiting_bytes(event.logprobs) + waiting_bytes(event.prompt_logprobs);
 }

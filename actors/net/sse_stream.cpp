@@ -4,7 +4,7 @@ namespace troupe::net {
 namespace {
 
 bool shows_something(const stream_event& event) {
-  return event.end || !event.text.empty() || !event.tokens.empty();
+  return event.end || !event.reasoning.empty() || !event.text.empty() || !event.tokens.empty();
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ void tcp_session::write_event(const tagged_event& entry) {
   if (found == streams_.end()) return;
   const stream_event& event = entry.event;
   found->second.tracker->add(0, event);
-  if (!event.text.empty() || !event.tokens.empty()) {
+  if (!event.reasoning.empty() || !event.text.empty() || !event.tokens.empty()) {
     const openai::answer_options& options = found->second.options;
     const wire::delta_options shown{found->second.with_logprobs,
                                     options.return_token_ids,

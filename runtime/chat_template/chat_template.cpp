@@ -6,6 +6,7 @@
 
 #include "runtime/chat_template/evaluator.hpp"
 #include "runtime/chat_template/parser.hpp"
+#include "runtime/reasoning.hpp"
 
 namespace troupe {
 namespace {
@@ -42,6 +43,7 @@ result<chat_template> chat_template::compile(std::string_view source, template_l
   chat_template compiled;
   compiled.program_ =
       std::make_shared<const program>(program{std::move(*statements), limits, explains_tool_calls(source)});
+  compiled.reasons_ = source.find(reasoning_marks::closing) != std::string_view::npos;
   return compiled;
 }
 
@@ -50,6 +52,12 @@ chat_template chat_template::chatml() { return *compile(chatml_source); }
 chat_template chat_template::with_arguments(nlohmann::ordered_json arguments) const {
   chat_template other = *this;
   other.arguments_ = std::move(arguments);
+  return other;
+}
+
+chat_template chat_template::with_reasoning(bool reasons) const {
+  chat_template other = *this;
+  other.reasons_ = reasons;
   return other;
 }
 

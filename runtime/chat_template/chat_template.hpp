@@ -37,10 +37,16 @@ class chat_template {
   // Whether it offers `tools` and has their calls written in the form of runtime/grammar/tool_calls.hpp.
   bool writes_tool_calls() const;
 
+  // Whether it is one of a model that may reason before it answers (runtime/reasoning.hpp): by its words, or
+  // as said here.
+  bool reasons() const { return reasons_; }
+  chat_template with_reasoning(bool reasons) const;
+
  private:
   struct program;
   std::shared_ptr<const program> program_;
   nlohmann::ordered_json arguments_ = nullptr;
+  bool reasons_ = false;
 };
 
 }  // namespace troupe

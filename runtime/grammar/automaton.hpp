@@ -30,7 +30,8 @@ struct grammar_plan {
   regex_store regex;
   token_trie_ptr vocabulary;
   grammar_limits limits;
-  bool keeps_names_apart = false;  // grammar_builder
+  bool keeps_names_apart = false;                     // grammar_builder
+  reasoning_start reasoning = reasoning_start::none;  // likewise
 };
 
 class automaton {

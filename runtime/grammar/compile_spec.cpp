@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/grammar/after_reasoning.hpp"
 #include "runtime/grammar/choice.hpp"
 #include "runtime/grammar/ebnf.hpp"
 #include "runtime/grammar/json_schema/json_schema.hpp"
@@ -27,6 +28,28 @@ bool is_json(grammar_kind kind) {
          kind == grammar_kind::tool_calls;
 }
 
+// The rules, by the front end of the kind.
+result<grammar_builder> build_answer(const grammar_spec& spec, const grammar_limits& limits) {
+  const json_schema::schema_options json = json_options_of(spec);
+  switch (spec.kind) {
+    case grammar_kind::json_schema:
+      return json_schema::read_json_schema(spec.text, json, limits);
+    case grammar_kind::json_object:
+      return json_schema::any_json(true, json, limits);
+    case grammar_kind::regex:
+      return regex_grammar(spec.text, limits);
+    case grammar_kind::choice:
+      return choice_grammar(spec.choices, limits);
+    case grammar_kind::grammar:
+      return ebnf_grammar(spec.text, limits);
+    case grammar_kind::structural_tag:
+      return structural_tag_grammar(spec.text, json, limits);
+    case grammar_kind::tool_calls:
+      return tool_call_grammar(spec.text, json, limits);
+  }
+  return fail(error_code::invalid_argument, "grammar: an unknown kind");
+}
+
 }  // namespace
 
 grammar_spec schema_spec(std::string schema, const json_schema::schema_options& options) {
@@ -47,24 +70,9 @@ result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) 
 
 result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits) {
   if (auto checked = check_size(spec, limits); !checked) return tl::unexpected(checked.error());
-  const json_schema::schema_options json = json_options_of(spec);
-  switch (spec.kind) {
-    case grammar_kind::json_schema:
-      return json_schema::read_json_schema(spec.text, json, limits);
-    case grammar_kind::json_object:
-      return json_schema::any_json(true, json, limits);
-    case grammar_kind::regex:
-      return regex_grammar(spec.text, limits);
-    case grammar_kind::choice:
-      return choice_grammar(spec.choices, limits);
-    case grammar_kind::grammar:
-      return ebnf_grammar(spec.text, limits);
-    case grammar_kind::structural_tag:
-      return structural_tag_grammar(spec.text, json, limits);
-    case grammar_kind::tool_calls:
-      return tool_call_grammar(spec.text, json, limits);
-  }
-  return fail(error_code::invalid_argument, "grammar: an unknown kind");
+  auto builder = build_answer(spec, limits);
+  if (builder) put_after_reasoning(*builder, spec.reasoning);
+  return builder;
 }
 
 result<compiled_grammar_ptr> compile(const grammar_spec& spec, token_trie_ptr vocabulary,

@@ -16,7 +16,7 @@ grammar_spec schema_spec(std::string schema, const json_schema::schema_options& 
 // The text must not be longer than limits.max_source_bytes. Errors: invalid_argument.
 result<void> check_size(const grammar_spec& spec, const grammar_limits& limits);
 
-// The rules, by the front end of the kind. Errors: the front end's.
+// The rules, by the front end of the kind, behind what the model thinks first. Errors: the front end's.
 result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits);
 
 // Errors: invalid_argument whatever is wrong with the specification; the message names the limit that it

@@ -69,9 +69,9 @@ result<compiled_grammar_ptr> compile(grammar_builder builder, token_trie_ptr voc
   step_budget budget(builder.limits().max_compile_steps);
   auto rules = make_rule_table(builder, budget);
   if (!rules) return tl::unexpected(rules.error());
-  return std::make_shared<const compiled_grammar>(grammar_plan{std::move(*rules), std::move(builder.regex()),
-                                                               std::move(vocabulary), builder.limits(),
-                                                               builder.keeps_names_apart()});
+  return std::make_shared<const compiled_grammar>(
+      grammar_plan{std::move(*rules), std::move(builder.regex()), std::move(vocabulary), builder.limits(),
+                   builder.keeps_names_apart(), builder.reasoning()});
 }
 
 }  // namespace troupe::grammar

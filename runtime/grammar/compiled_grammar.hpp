@@ -27,6 +27,8 @@ class compiled_grammar {
   const grammar_limits& limits() const { return plan_.limits; }
   // Of a text's members, as grammar_builder says: what an automaton cannot see to.
   bool keeps_names_apart() const { return plan_.keeps_names_apart; }
+  // What its texts begin with.
+  reasoning_start reasoning() const { return plan_.reasoning; }
   // What is held: grows while the grammar is used, to about limits().max_memory_bytes.
   std::size_t memory_bytes() const { return bytes_.load(std::memory_order_relaxed); }
   automaton::counts count() const;

@@ -16,6 +16,7 @@
 
 #include "runtime/grammar/limits.hpp"
 #include "runtime/grammar/regex_store.hpp"
+#include "runtime/reasoning.hpp"
 
 namespace troupe::grammar {
 
@@ -85,6 +86,9 @@ class grammar_builder {
   // rules do not.
   void keep_names_apart() { keeps_names_apart_ = true; }
   bool keeps_names_apart() const { return has_open_names_ && keeps_names_apart_; }
+  // What is said of texts is said of what stands behind the reasoning.
+  void begin_after(reasoning_start reasoning) { reasoning_ = reasoning; }
+  reasoning_start reasoning() const { return reasoning_; }
 
   const std::optional<error>& failure() const;
   // The first limit or fault is kept, e.g. by a front end that builds on.
@@ -121,6 +125,7 @@ class grammar_builder {
   bool skip_at_end_ = false;
   bool has_open_names_ = false;
   bool keeps_names_apart_ = false;
+  reasoning_start reasoning_ = reasoning_start::none;
   mutable std::optional<error> failure_;
 };
 

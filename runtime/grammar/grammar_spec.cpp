@@ -22,6 +22,13 @@ const char* to_string(grammar_kind kind) {
   return "";
 }
 
+grammar_spec_ptr after_reasoning(grammar_spec_ptr spec, reasoning_start reasoning) {
+  if (!spec || spec->reasoning == reasoning) return spec;
+  grammar_spec after = *spec;
+  after.reasoning = reasoning;
+  return std::make_shared<const grammar_spec>(std::move(after));
+}
+
 std::size_t source_bytes(const grammar_spec& spec) {
   std::size_t bytes = spec.text.size();
   for (const std::string& choice : spec.choices) bytes += choice.size() + 1;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/reasoning.hpp"
+
 namespace troupe {
 
 // vLLM's names, and tool_calls.
@@ -30,12 +32,17 @@ struct grammar_spec {
   std::uint32_t max_white_space = 24;
   bool fixed_order = false;
   bool plain_integers = false;
+  // Whether all of this is said of what follows the model's reasoning.
+  reasoning_start reasoning = reasoning_start::none;
   // What its author should know of it, though it is served: told with the answer.
   std::vector<std::string> warnings = {};
 
   friend bool operator==(const grammar_spec&, const grammar_spec&) = default;
 };
 using grammar_spec_ptr = std::shared_ptr<const grammar_spec>;
+
+// The same, of an answer that reasons first. `spec` may be null, for no grammar, as what is returned then.
+grammar_spec_ptr after_reasoning(grammar_spec_ptr spec, reasoning_start reasoning);
 
 // How many bytes a client sent for it.
 std::size_t source_bytes(const grammar_spec& spec);

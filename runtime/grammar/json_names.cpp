@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runtime/text_ends.hpp"
+
 namespace troupe::grammar {
 
 std::optional<std::string> meaning_of_string(std::string_view body) {
@@ -13,6 +15,8 @@ std::optional<std::string> meaning_of_string(std::string_view body) {
 
 bool json_names::read(std::string_view bytes) {
   for (const char byte : bytes) {
+    if (here_.reasoning != reasoning_start::none) read_reasoning(byte);
+    if (here_.reasoning != reasoning_start::none) continue;
     if (here_.string == reading::no_string) {
       read_outside(byte);
     } else if (!read_in_string(byte)) {
@@ -20,6 +24,17 @@ bool json_names::read(std::string_view bytes) {
     }
   }
   return true;
+}
+
+// No JSON text begins as the opening mark does. The closing one has its first byte only there.
+void json_names::read_reasoning(char byte) {
+  constexpr std::string_view closing = reasoning_marks::closing;
+  if (here_.reasoning == reasoning_start::begun) {
+    here_.closing = byte == closing[here_.closing] ? here_.closing + 1 : byte == closing[0] ? 1 : 0;
+    if (here_.closing == closing.size()) here_.reasoning = reasoning_start::none;
+  } else if (white_space.find(byte) == std::string_view::npos) {
+    here_.reasoning = byte == reasoning_marks::opening[0] ? reasoning_start::begun : reasoning_start::none;
+  }
 }
 
 bool json_names::read_in_string(char byte) {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/reasoning.hpp"
+
 namespace troupe::grammar {
 
 // What the body of a string of JSON means; nothing where it ends within an escape, or in half a surrogate
@@ -22,6 +24,9 @@ std::optional<std::string> meaning_of_string(std::string_view body);
 // bytes.
 class json_names {
  public:
+  // The JSON text begins behind what a model thinks first, if anything.
+  explicit json_names(reasoning_start reasoning = reasoning_start::none) { here_.reasoning = reasoning; }
+
   enum class reading : std::uint8_t { no_string, name, value };
   // Where the text stands. What came behind is forgotten by back_to().
   class place {
@@ -31,8 +36,10 @@ class json_names {
     std::size_t name_begin = 0;   // in written_: of the name being read
     std::size_t num_written = 0, num_meant = 0, num_names = 0, num_containers = 0;  // here() tells these
     reading string = reading::no_string;
-    bool expects_name = false;  // a string that begins here is one
-    bool is_escaped = false;    // the next character of the string
+    bool expects_name = false;                          // a string that begins here is one
+    bool is_escaped = false;                            // the next character of the string
+    reasoning_start reasoning = reasoning_start::none;  // of what follows
+    std::uint8_t closing = 0;                           // bytes of the closing mark that were read
   };
 
   // Goes on by the next bytes of a text that is JSON so far. Whether no name was completed by them that its
@@ -76,6 +83,7 @@ class json_names {
   std::span<const std::uint32_t> names() const;
   // The first of these that is not before `text`.
   std::size_t find(std::span<const std::uint32_t> names, std::string_view text) const;
+  void read_reasoning(char byte);
   bool read_in_string(char byte);
   void read_outside(char byte);
   void open(bool is_object);

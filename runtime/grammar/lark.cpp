@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 2> lark_comments{"//", "#"};
 
 // lark/grammars/common.lark, as regular expressions.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 26> common{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 26> common_terminals{
     {{"DIGIT", "[0-9]"},
      {"HEXDIGIT", "[a-fA-F0-9]"},
      {"INT", "[0-9]+"},
@@ -126,7 +126,7 @@ class lark_parser {
   }
 
   result<void> define_common(const std::string& name, const std::string& alias) {
-    for (const auto& [known, pattern] : common) {
+    for (const auto& [known, pattern] : common_terminals) {
       if (known != name) continue;
       const auto r = parse_regex(rules_.regex(), pattern, {.steps = &steps_}, limits_);
       if (!r) return tl::unexpected(r.error());

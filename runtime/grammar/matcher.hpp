@@ -26,7 +26,7 @@ class matcher {
   static constexpr std::uint64_t no_bound = ~std::uint64_t{0};
   explicit matcher(compiled_grammar_ptr grammar)
       : grammar_(std::move(grammar)), means_{.steps = grammar_->limits().max_mask_steps} {
-    if (grammar_->keeps_names_apart()) names_.emplace();
+    if (grammar_->keeps_names_apart()) names_.emplace(grammar_->reasoning());
   }
 
   // Sets bit t % 32 of mask[t / 32] exactly for the tokens t after which some text of the grammar goes on or

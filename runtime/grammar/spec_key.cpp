@@ -36,7 +36,8 @@ std::uint64_t seed() { return fold(reinterpret_cast<std::uintptr_t>(&seed) ^ fir
 
 std::uint64_t hash_of(const grammar_spec& spec) {
   std::uint64_t hash = fold(seed() ^ static_cast<std::uint64_t>(spec.kind),
-                            second_key ^ (std::uint64_t{spec.max_white_space} * 4 +
+                            second_key ^ (std::uint64_t{spec.max_white_space} * 16 +
+                                          static_cast<std::uint64_t>(spec.reasoning) * 4 +
                                           (spec.fixed_order ? 2 : 0) + (spec.plain_integers ? 1 : 0)));
   hash = add(hash, spec.text);
   for (const std::string& choice : spec.choices) hash = add(hash, choice);

@@ -15,6 +15,7 @@ void add_choice(usage& all, const usage& choice) {
     all.cached_tokens = choice.cached_tokens;
   }
   all.completion_tokens += choice.completion_tokens;
+  all.reasoning_tokens += choice.reasoning_tokens;
 }
 
 usage usage_of(std::span<const usage> answers, std::int32_t n) {
@@ -25,6 +26,7 @@ usage usage_of(std::span<const usage> answers, std::int32_t n) {
     all.prompt_tokens += of_prompt.prompt_tokens;
     all.cached_tokens += of_prompt.cached_tokens;
     all.completion_tokens += of_prompt.completion_tokens;
+    all.reasoning_tokens += of_prompt.reasoning_tokens;
   }
   return all;
 }
@@ -34,7 +36,12 @@ void write_usage(json_writer& out, const usage& tokens) {
   out.key("completion_tokens").integer(tokens.completion_tokens);
   out.key("total_tokens").integer(std::int64_t{tokens.prompt_tokens} + tokens.completion_tokens);
   out.key("prompt_tokens_details").begin_object().key("cached_tokens").integer(tokens.cached_tokens);
-  out.end_object().end_object();
+  out.end_object();
+  if (tokens.reasoning_tokens > 0) {
+    out.key("completion_tokens_details").begin_object();
+    out.key("reasoning_tokens").integer(tokens.reasoning_tokens).end_object();
+  }
+  out.end_object();
 }
 
 void write_finish(json_writer& out, const finished* end, bool calls) {

@@ -28,7 +28,8 @@ void write_identity(json_writer& out, const answer_identity& identity, std::stri
 void add_choice(usage& all, const usage& choice);
 // Of all answers, in the order of their indices, `n` to each prompt.
 usage usage_of(std::span<const usage> answers, std::int32_t n);
-// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details": {"cached_tokens"}}
+// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details": {"cached_tokens"},
+// "completion_tokens_details": {"reasoning_tokens"}}; the last where there are such tokens.
 void write_usage(json_writer& out, const usage& tokens);
 // "finish_reason" and vLLM's "stop_reason": the stop string or token id that matched, else null.
 // nullptr writes both as null. Where the model stopped and has called tools (`calls`), the reason is

@@ -54,18 +54,25 @@ bool chunk_stream::shows_tokens(const stream_event& event) const {
 
 void chunk_stream::append_event(std::size_t index, const stream_event& event, const finished* end,
                                 std::string& out) {
-  if (options_.tool_calls) return append_with_calls(index, event, end, out);
+  if (options_.kind == answer_kind::chat) return append_chat_event(index, event, end, out);
   if (!event.text.empty() || shows_tokens(event) || end != nullptr)
     append_chunk(index, {.text = event.text}, event, end, out);
 }
 
 // One call to a chunk: there are clients that look at the first of several alone.
-void chunk_stream::append_with_calls(std::size_t index, const stream_event& event, const finished* end,
+void chunk_stream::append_chat_event(std::size_t index, const stream_event& event, const finished* end,
                                      std::string& out) {
-  tool_call_reader& calls = choices_[index].calls;
-  answer_part part = calls.add(event.text);
-  if (end != nullptr) calls.end(part);
+  answer_part part;
+  if (options_.tool_calls) {
+    tool_call_reader& calls = choices_[index].calls;
+    part = calls.add(event.text);
+    if (end != nullptr) calls.end(part);
+  } else {
+    part.content = event.text;
+  }
   std::vector<piece> pieces;
+  if (options_.include_reasoning && !event.reasoning.empty())
+    pieces.push_back({.reasoning = event.reasoning});
   if (!part.content.empty()) pieces.push_back({.text = part.content});
   for (const tool_call_part& call : part.calls) pieces.push_back({.call = &call});
   if (pieces.empty() && (shows_tokens(event) || end != nullptr)) pieces.emplace_back();
@@ -119,7 +126,11 @@ void chunk_stream::write_delta(json_writer& out, std::size_t index, const piece&
   if (first) out.key("role").string("assistant");
   if (brings.call == nullptr) {
     // Where there may be calls, an answer without text has no content either, as a whole one.
-    if (!brings.text.empty() || !options_.tool_calls) out.key("content").string(brings.text);
+    if (!brings.reasoning.empty()) {
+      out.key("reasoning_content").string(brings.reasoning);
+    } else if (!brings.text.empty() || !options_.tool_calls) {
+      out.key("content").string(brings.text);
+    }
     out.end_object();
     return;
   }

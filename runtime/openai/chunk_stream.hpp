@@ -32,9 +32,10 @@ class chunk_stream {
     usage so_far = {};
   };
   void append_event(std::size_t index, const stream_event& event, const finished* end, std::string& out);
-  void append_with_calls(std::size_t index, const stream_event& event, const finished* end, std::string& out);
-  // What a chunk brings: text, or a part of a call.
+  void append_chat_event(std::size_t index, const stream_event& event, const finished* end, std::string& out);
+  // What a chunk brings: what the model thinks, text, or a part of a call.
   struct piece {
+    std::string_view reasoning = {};
     std::string_view text = {};
     const tool_call_part* call = nullptr;
   };

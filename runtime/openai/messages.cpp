@@ -14,6 +14,7 @@ namespace troupe::openai {
 namespace {
 
 constexpr std::size_t max_message_members = 64;
+constexpr std::size_t max_effort_bytes = 64;
 constexpr std::array<std::string_view, 5> roles{"system", "user", "assistant", "tool", "developer"};
 
 bool is_role(std::string_view name) { return std::find(roles.begin(), roles.end(), name) != roles.end(); }
@@ -99,6 +100,14 @@ result<json> read_message(const json& message, std::size_t index) {
   return copy;
 }
 
+void read_template_arguments(field_reader& fields, chat_prompt& prompt) {
+  const json* const arguments = fields.find("chat_template_kwargs");
+  if (arguments == nullptr || says_nothing(*arguments)) return;
+  if (const auto checked = check_template_arguments(*arguments); !checked)
+    return fields.reject("chat_template_kwargs", checked.error().message);
+  prompt.template_arguments = *arguments;
+}
+
 }  // namespace
 
 result<json> read_messages(const json& messages) {
@@ -122,11 +131,12 @@ void read_rendering(field_reader& fields, chat_prompt& prompt) {
     fields.reject("continue_final_message",
                   "continue_final_message and add_generation_prompt cannot both be true");
   fields.read("add_special_tokens", prompt.add_special_tokens);
-  const json* const arguments = fields.find("chat_template_kwargs");
-  if (arguments == nullptr || says_nothing(*arguments)) return;
-  if (const auto checked = check_template_arguments(*arguments); !checked)
-    return fields.reject("chat_template_kwargs", checked.error().message);
-  prompt.template_arguments = *arguments;
+  read_template_arguments(fields, prompt);
+  if (!fields.has("reasoning_effort")) return;
+  std::string effort;
+  fields.read("reasoning_effort", effort, max_effort_bytes);
+  // As vLLM: a variable of the template, unless the client says it there.
+  if (fields.ok()) prompt.template_arguments.emplace("reasoning_effort", std::move(effort));
 }
 
 }  // namespace troupe::openai

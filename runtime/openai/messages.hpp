@@ -14,7 +14,8 @@ namespace troupe::openai {
 // kept.
 result<json> read_messages(const json& messages);
 
-// "add_generation_prompt", "continue_final_message", "add_special_tokens" and "chat_template_kwargs".
+// "add_generation_prompt", "continue_final_message", "add_special_tokens", "chat_template_kwargs" and
+// "reasoning_effort".
 void read_rendering(field_reader& fields, chat_prompt& prompt);
 
 }  // namespace troupe::openai

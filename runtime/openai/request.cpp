@@ -215,6 +215,7 @@ result<parsed_request> parse_chat(const json& body, const request_context& conte
   chat_prompt prompt{std::move(*conversation)};
   tool_use tools = read_tools(fields, parsed.generation.sampling.grammar);
   parsed.answer.tool_calls = tools.offers();
+  fields.read("include_reasoning", parsed.answer.include_reasoning);
   parsed.generation.sampling.grammar = std::move(tools.grammar);
   prompt.tools = std::move(tools.offered);
   read_rendering(fields, prompt);

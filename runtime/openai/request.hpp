@@ -36,6 +36,7 @@ struct answer_options {
   bool continuous_usage = false;  // and the usage so far on every chunk
   bool prompt_logprobs = false;   // log-probabilities of the prompt's tokens are asked for
   bool tool_calls = false;        // tools are offered: calls are told apart from the text
+  bool include_reasoning = true;  // what the model thinks first is told
   bool return_token_ids = false;
   bool return_tokens_as_token_ids = false;  // "token_id:42" in place of a token's text in log-probabilities
   bool echo = false;                        // answers begin with their prompts

@@ -1,24 +1,12 @@
 #include "runtime/openai/tool_call_reader.hpp"
 
-#include <algorithm>
-
 #include "runtime/grammar/tool_call_form.hpp"
+#include "runtime/text_ends.hpp"
 
 namespace troupe::openai {
 namespace {
 
 using form = grammar::tool_call_form;
-
-// How many bytes at the end of `text` may be the beginning of `what`; fewer than all of it.
-std::size_t begun_at_end(std::string_view text, std::string_view what) {
-  for (std::size_t bytes = std::min(text.size(), what.size() - 1); bytes > 0; --bytes)
-    if (what.starts_with(text.substr(text.size() - bytes))) return bytes;
-  return 0;
-}
-
-std::size_t without_space_at_end(std::string_view text) {
-  return text.find_last_not_of(" \t\r\n") + 1;  // npos + 1: 0
-}
 
 }  // namespace
 

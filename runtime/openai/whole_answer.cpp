@@ -19,6 +19,7 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
 
 void whole_answer::add(std::size_t index, stream_event event) {
   choice& into = choices_[index];
+  into.reasoning += event.reasoning;
   into.text += event.text;
   append(into.tokens, std::move(event.tokens));
   append(into.logprobs, std::move(event.logprobs));
@@ -57,13 +58,14 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
 }
 
 void whole_answer::write_message(json_writer& out, std::uint64_t call_id, std::size_t index,
-                                 const answer_part& said) {
+                                 std::string_view reasoning, const answer_part& said) {
   out.key("message").begin_object().key("role").string("assistant").key("content");
   if (said.content.empty() && !said.calls.empty()) {
     out.null();
   } else {
     out.string(said.content);
   }
+  if (!reasoning.empty()) out.key("reasoning_content").string(reasoning);
   out.key("refusal").null();
   if (!said.calls.empty()) {
     out.key("tool_calls").begin_array();
@@ -93,7 +95,7 @@ void whole_answer::write_choice(json_writer& out, std::uint64_t call_id, std::si
     } else {
       said.content = from.text;
     }
-    write_message(out, call_id, index, said);
+    write_message(out, call_id, index, options.include_reasoning ? from.reasoning : std::string_view(), said);
   } else {
     out.key("text").string(from.text);
   }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/openai/answer_parts.hpp"
@@ -27,6 +28,7 @@ class whole_answer {
 
  private:
   struct choice {
+    std::string reasoning;
     std::string text;
     std::vector<token_id> tokens;
     std::vector<token_logprobs> logprobs;
@@ -36,7 +38,7 @@ class whole_answer {
   };
   usage used(std::int32_t n) const;
   static void write_message(json_writer& out, std::uint64_t call_id, std::size_t index,
-                            const answer_part& said);
+                            std::string_view reasoning, const answer_part& said);
   void write_choice(json_writer& out, std::uint64_t call_id, std::size_t index, const answer_options& options,
                     bool with_logprobs, const token_style& style) const;
   static void write_prompt_parts(json_writer& out, const choice& from, const answer_options& options,

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "runtime/output/reasoning_reader.hpp"
 #include "runtime/output/text_stream.hpp"
 
 namespace troupe {
@@ -11,6 +12,7 @@ namespace {
 
 struct stream {
   text_stream text;
+  reasoning_reader reasoning;
   std::vector<token_id> prompt;  // until the first event has taken it
   std::shared_ptr<const sampling_params> sampling;
   usage tokens;
@@ -49,6 +51,31 @@ bool is_hidden_end(const tokenizer& tokenizer, const stream& stream, const token
   return event.end->stop_token == event.tokens.back() || tokenizer.is_end_of_generation(event.tokens.back());
 }
 
+void show(const reasoning_reader::parts& said, stream_event& out) {
+  out.reasoning += said.reasoning;
+  out.text += said.answer;
+}
+
+// The next token's text. False: a stop string ended the stream.
+bool read_token(stream& stream, token_id token, stream_event& out) {
+  reasoning_reader& reasoning = stream.reasoning;
+  if (reasoning.is_done()) return !stream.text.push(token, out.text);
+  const bool was_over = reasoning.is_over();
+  std::string text;
+  const bool is_stopped = stream.text.push(token, text);
+  show(reasoning.add(text), out);
+  if (!was_over) ++stream.tokens.reasoning_tokens;
+  if (reasoning.is_over() && !reasoning.has_reasoned()) stream.tokens.reasoning_tokens = 0;
+  return !is_stopped;
+}
+
+// Behind the last token: what was held back.
+void read_rest(stream& stream, stream_event& out) {
+  show(stream.reasoning.add(stream.text.finish()), out);
+  show(stream.reasoning.end(), out);
+  if (!stream.reasoning.has_reasoned()) stream.tokens.reasoning_tokens = 0;
+}
+
 // Reads the event's tokens into `out`; false: a stop string ended the stream.
 bool read_tokens(const tokenizer& tokenizer, stream& stream, const token_event& event, stream_event& out) {
   for (std::size_t at = 0; at < event.tokens.size(); ++at) {
@@ -57,7 +84,7 @@ bool read_tokens(const tokenizer& tokenizer, stream& stream, const token_event& 
       out.logprobs.push_back(event.details->logprobs[at]);
     if (at + 1 == event.tokens.size() && is_hidden_end(tokenizer, stream, event)) {
       stream.text.push_silent();
-    } else if (stream.text.push(event.tokens[at], out.text)) {
+    } else if (!read_token(stream, event.tokens[at], out)) {
       return false;
     }
   }
@@ -79,12 +106,15 @@ output_processor::output_processor(output_processor&&) noexcept = default;
 output_processor& output_processor::operator=(output_processor&&) noexcept = default;
 
 void output_processor::open(request_id id, std::vector<token_id> prompt,
-                            std::shared_ptr<const sampling_params> sampling) {
+                            std::shared_ptr<const sampling_params> sampling, reasoning_start reasoning) {
   const bool at_start = begins_text(*state_->tokenizer, prompt, sampling->skip_special_tokens);
   text_stream text(state_->tokenizer, *sampling, at_start);
   const auto prompt_tokens = static_cast<std::int32_t>(prompt.size());
-  state_->streams.try_emplace(
-      id, stream{std::move(text), std::move(prompt), std::move(sampling), {prompt_tokens, 0}});
+  state_->streams.try_emplace(id, stream{std::move(text),
+                                         reasoning_reader(reasoning),
+                                         std::move(prompt),
+                                         std::move(sampling),
+                                         {prompt_tokens, 0}});
 }
 
 output_processor::step_output output_processor::process(const token_batch& batch) {
@@ -99,12 +129,13 @@ output_processor::step_output output_processor::process(const token_batch& batch
     shown.prompt_tokens = std::exchange(stream.prompt, {});
     if (event.details) read_details(stream, *event.details, shown);
     if (!read_tokens(*state_->tokenizer, stream, event, shown)) {
+      read_rest(stream, shown);
       shown.end = finish(stream, finish_reason::stop, {});
       shown.end->stop_string = stream.text.stopped_by();
       // The scheduler has ended the request by itself where its own end stands in this event.
       if (!event.end) out.stopped.push_back(event.id);
     } else if (event.end) {
-      shown.text += stream.text.finish();
+      read_rest(stream, shown);
       shown.end = finish(stream, event.end->reason, event.end->failure);
       shown.end->stop_token = event.end->stop_token;
       shown.end->preemptions = std::max(shown.end->preemptions, event.end->preemptions);
@@ -121,7 +152,7 @@ std::optional<stream_event> output_processor::end(request_id id, finish_reason r
   if (found == state_->streams.end()) return std::nullopt;
   stream_event last;
   last.id = id;
-  last.text = found->second.text.finish();
+  read_rest(found->second, last);
   last.prompt_tokens = std::move(found->second.prompt);
   last.end = finish(found->second, reason, std::move(failure));
   state_->streams.erase(found);

@@ -1,10 +1,12 @@
-// Tokens of a step to text of many streams: detokenizing, stop strings, usage. Owned by a tokenizer actor.
+// Tokens of a step to text of many streams: detokenizing, stop strings, reasoning, usage. Owned by a
+// tokenizer actor.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "runtime/reasoning.hpp"
 #include "runtime/request.hpp"
 #include "runtime/stream.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
@@ -18,8 +20,10 @@ class output_processor {
   output_processor(output_processor&&) noexcept;
   output_processor& operator=(output_processor&&) noexcept;
 
-  // A stream begins. `prompt` is echoed on the first event.
-  void open(request_id id, std::vector<token_id> prompt, std::shared_ptr<const sampling_params> sampling);
+  // A stream begins. `prompt` is echoed on the first event; where the answer may reason first that is told
+  // apart from its text.
+  void open(request_id id, std::vector<token_id> prompt, std::shared_ptr<const sampling_params> sampling,
+            reasoning_start reasoning = reasoning_start::none);
 
   struct step_output {
     stream_batch events;              // in the order of the batch; every stream ends with exactly one `end`

@@ -35,7 +35,9 @@ std::string welcome_payload(const welcome& facts) {
 std::string delta_payload(const stream_event& event, const delta_options& options) {
   std::string payload;
   openai::json_writer out(payload);
-  out.begin_object().key("text").string(event.text).key("token_ids");
+  out.begin_object().key("text").string(event.text);
+  if (!event.reasoning.empty()) out.key("reasoning_content").string(event.reasoning);
+  out.key("token_ids");
   openai::write_ids(out, event.tokens);
   if (options.with_logprobs && !event.logprobs.empty()) {
     out.key("logprobs");

@@ -1,4 +1,5 @@
 #include "runtime/engine/prompt.hpp"
+#include "runtime/engine/prompt_reasoning.hpp"
 #include "runtime/generation_request.hpp"
 
 #include <gtest/gtest.h>
@@ -171,6 +172,52 @@ TEST_F(prompt_test, ends_with_the_last_message_where_that_is_to_go_on) {
   const char* const trims = "{% for m in messages %}[{{ m.content | trim }}]{% endfor %}";
   EXPECT_EQ(text(continued("  Sure: ", trims)), "[a b][Sure:") << "blanks that the template leaves out";
   EXPECT_FALSE(continued("Sure", "{{ messages[0].content }}"));
+}
+
+// What a chat's answer begins with, by a template that ends with `end`.
+class prompt_reasoning_test : public prompt_test {
+ protected:
+  reasoning_start reasoning(const std::string& end, chat_prompt prompt = {}) {
+    chat_ = *chat_template::compile("{{ messages[-1].content }}{% if false %}</think>{% endif %}" + end);
+    if (prompt.messages.is_null()) prompt.messages = {{{"role", "user"}, {"content", "</think> <think>"}}};
+    generation_request request;
+    request.prompt = std::move(prompt);
+    const auto built = build_prompt(request, *tokenizer_, chat_);
+    EXPECT_TRUE(built);
+    return built ? reasoning_of(request, *built, *tokenizer_, chat_) : reasoning_start::none;
+  }
+};
+
+TEST_F(prompt_reasoning_test, the_end_of_the_prompt_tells_whether_the_answer_reasons) {
+  EXPECT_EQ(reasoning("assistant:"), reasoning_start::possible);
+  EXPECT_EQ(reasoning("assistant:<think>\n"), reasoning_start::begun);
+  EXPECT_EQ(reasoning("assistant:<think>\n\n</think>\n\n"), reasoning_start::none);
+  EXPECT_EQ(reasoning("assistant:", {.add_generation_prompt = false}), reasoning_start::none);
+}
+
+TEST_F(prompt_reasoning_test, a_template_without_the_marks_is_of_a_model_that_does_not_unless_it_is_said_to) {
+  chat_ = *chat_template::compile("{{ messages[-1].content }}<think>");
+  EXPECT_FALSE(chat_.reasons());
+  generation_request asked;
+  asked.prompt = chat_prompt{{{{"role", "user"}, {"content", "a"}}}};
+  const auto prompt = build_prompt(asked, *tokenizer_, chat_);
+  ASSERT_TRUE(prompt);
+  EXPECT_EQ(reasoning_of(asked, *prompt, *tokenizer_, chat_), reasoning_start::none);
+  EXPECT_EQ(reasoning_of(asked, *prompt, *tokenizer_, chat_.with_reasoning(true)), reasoning_start::begun);
+  generation_request text;
+  text.prompt = text_prompt{"<think>"};
+  EXPECT_EQ(reasoning_of(text, *prompt, *tokenizer_, chat_.with_reasoning(true)), reasoning_start::none);
+}
+
+TEST_F(prompt_reasoning_test, a_message_that_goes_on_is_gone_on_with_where_it_stopped) {
+  const auto going_on = [this](const std::string& said) {
+    chat_prompt prompt{{{{"role", "assistant"}, {"content", said}}}, false};
+    prompt.continue_final_message = true;
+    return reasoning("", std::move(prompt));
+  };
+  EXPECT_EQ(going_on("<think>\nSo"), reasoning_start::begun);
+  EXPECT_EQ(going_on("<think>a</think>So"), reasoning_start::none);
+  EXPECT_EQ(going_on("So"), reasoning_start::none);
 }
 
 TEST_F(prompt_test, passes_on_what_the_template_refuses) {

@@ -169,6 +169,47 @@ TEST_F(output_processor_test, flushes_held_back_text_at_every_kind_of_end) {
   EXPECT_EQ(processor_.size(), 0U);
 }
 
+TEST_F(output_processor_test, tells_reasoning_from_text_and_counts_its_tokens) {
+  const auto thought = encode("<think>\nA city?\n</think>"), said = encode("\n\nTokyo");
+  auto tokens = thought;
+  tokens.insert(tokens.end(), said.begin(), said.end());
+  for (const auto start : {reasoning_start::possible, reasoning_start::none}) {
+    processor_.open(1, encode("x"), stopping_at({}), start);
+    std::string reasoning, text;
+    usage used;
+    for (const token_id token : tokens) {
+      const auto event = processor_.process({event_of(1, {token})}).events.at(0);
+      reasoning += event.reasoning;
+      text += event.text;
+      EXPECT_EQ(event.tokens.size(), 1U);
+    }
+    used = processor_.process({event_of(1, {}, finish_reason::length)}).events.at(0).end->tokens;
+    const bool is_told = start != reasoning_start::none;
+    EXPECT_EQ(reasoning, is_told ? "A city?" : "");
+    EXPECT_EQ(text, is_told ? "Tokyo" : "<think>\nA city?\n</think>\n\nTokyo");
+    EXPECT_EQ(used.reasoning_tokens, is_told ? static_cast<std::int32_t>(thought.size()) : 0);
+    EXPECT_EQ(used.completion_tokens, static_cast<std::int32_t>(tokens.size()));
+  }
+}
+
+TEST_F(output_processor_test, an_answer_that_does_not_reason_has_no_such_tokens) {
+  for (const std::string text : {"<b>", "Tokyo", "<thin"}) {
+    processor_.open(1, encode("x"), stopping_at({}), reasoning_start::possible);
+    const auto last = processor_.process({event_of(1, encode(text), finish_reason::length)}).events.at(0);
+    EXPECT_EQ(last.text, text);
+    EXPECT_EQ(last.end->tokens.reasoning_tokens, 0) << text;
+  }
+}
+
+TEST_F(output_processor_test, a_stop_string_ends_an_answer_that_is_thinking) {
+  processor_.open(1, encode("x"), stopping_at({"STOP"}), reasoning_start::begun);
+  const auto out = processor_.process({event_of(1, encode("one STOP two"))});
+  EXPECT_EQ(out.events.at(0).reasoning, "one");
+  EXPECT_EQ(out.events.at(0).text, "");
+  EXPECT_EQ(out.events.at(0).end->stop_string, "STOP");
+  EXPECT_EQ(out.events.at(0).end->tokens.reasoning_tokens, out.events.at(0).end->tokens.completion_tokens);
+}
+
 // The whole text first, then its first complete stop string: of several that end at one place, the longest.
 seen naive(const tokenizer& vocabulary, const std::vector<token_id>& tokens,
            const sampling_params& sampling) {
