@@ -39,7 +39,12 @@ result<void> take_memory_anew(executor& device, const executor* drafting, const 
     device.use_choices(plan.choices);
     if (const auto profile = device.profile(); !profile) return tl::unexpected<error>(profile.error());
   }
-  if (auto taken = device.take_kv_cache(claim_beside(drafting)); !taken) return taken;
+  kv_cache_claim claim = claim_beside(drafting);
+  // The first one has loaded more kernels, to choose among them, and they stay in the device's memory:
+  // without them the cache would be larger, and whoever hands out its blocks would have to be started anew.
+  const bool is_alike = plan.draft.has_value() == (drafting != nullptr);
+  if (is_cuda && is_alike) claim.most_blocks = plan.num_blocks;
+  if (auto taken = device.take_kv_cache(claim); !taken) return taken;
   const kv_layout layout = device.layout();
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
   if (held >= plan.target.max_model_len) return {};

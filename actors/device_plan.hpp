@@ -28,6 +28,7 @@ struct device_plan {
   std::string draft_choices;
   engine_options options;  // of the first one
   drafted_for target;
+  std::int32_t num_blocks = 0;  // of the first one's KV cache
 };
 
 // The model on another device and, where that is wanted, its draft model, if it can be opened too. Errors:

@@ -30,6 +30,7 @@ struct kv_layout {
 struct kv_cache_claim {
   std::int32_t num_blocks = 0;   // so many; 0: what the options give
   std::size_t bytes_beside = 0;  // what another model's cache is to have for each block
+  std::int32_t most_blocks = 0;  // of what the options give; 0: all
 };
 
 // One block behind the pool, known to nobody who hands out blocks: the scratch steps of the warm-up live in

@@ -41,10 +41,10 @@ const char* name_of(kv_element element) {
 
 // Blocks besides the scratch block.
 result<std::int64_t> affordable_blocks(const model_config& config, const kv_cache_wish& wish) {
-  const auto most_blocks = static_cast<double>(
-      kernels::cuda::most_kv_blocks(describe(config, wish.element, wish.block_size, 0)) - 1);
-  if (wish.claim.num_blocks > 0)
-    return std::min<std::int64_t>(wish.claim.num_blocks, static_cast<std::int64_t>(most_blocks));
+  std::int64_t most_blocks =
+      kernels::cuda::most_kv_blocks(describe(config, wish.element, wish.block_size, 0)) - 1;
+  if (wish.claim.num_blocks > 0) return std::min<std::int64_t>(wish.claim.num_blocks, most_blocks);
+  if (wish.claim.most_blocks > 0) most_blocks = std::min<std::int64_t>(most_blocks, wish.claim.most_blocks);
   const auto [free, total] = ask_device_memory();
   const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
   const bool is_share = wish.memory_utilization > 0;
@@ -56,7 +56,7 @@ result<std::int64_t> affordable_blocks(const model_config& config, const kv_cach
   const std::size_t own = device_kv_cache::bytes_per_block(config, wish.element, wish.block_size);
   const auto block = static_cast<double>(own + (is_share ? wish.claim.bytes_beside : 0));
   const double blocks = bytes / block - 1.0;
-  if (blocks >= 1.0) return static_cast<std::int64_t>(std::min(blocks, most_blocks));
+  if (blocks >= 1.0) return static_cast<std::int64_t>(std::min(blocks, static_cast<double>(most_blocks)));
   return fail(
       error_code::resource_exhausted,
       fmt::format("the device's memory of {} MiB leaves {} MiB for the KV cache{}: raise "

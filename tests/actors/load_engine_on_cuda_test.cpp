@@ -160,7 +160,12 @@ TEST_F(LoadEngineOnWatchedCuda, EveryDeviceIsProfiledBeforeItTakesItsMemory) {
   EXPECT_EQ(names(), (std::vector<std::string>{"profile 1", "take 1",                    //
                                                "chosen by 1, 2", "profile 2", "take 2",  //
                                                "chosen by 1, 3", "profile 3", "take 3"}));
-  for (const watched_call& each : calls) EXPECT_EQ(each.claim.bytes_beside, 0U);
+  const std::int32_t first_blocks = loaded->device->layout().num_blocks;
+  for (const watched_call& each : calls) {
+    EXPECT_EQ(each.claim.bytes_beside, 0U);
+    const bool is_later = each.name == "take" && each.executor > 1;
+    EXPECT_EQ(each.claim.most_blocks, is_later ? first_blocks : 0) << "the KV cache stays as large as it was";
+  }
 }
 
 TEST_F(LoadEngineOnWatchedCuda, ADraftModelIsThereTooBeforeTheModelTakesTheMemoryThatIsLeft) {
@@ -194,6 +199,7 @@ TEST_F(LoadEngineOnWatchedCuda, ADraftModelThatDoesNotOpenAgainLeavesTheModelAll
   EXPECT_EQ(calls.back().name, "take");
   EXPECT_EQ(calls.back().executor, 3);
   EXPECT_EQ(calls.back().claim.bytes_beside, 0U);
+  EXPECT_EQ(calls.back().claim.most_blocks, 0);
   fails_from = 2;
   asked.times = 0;
   EXPECT_EQ(load_engine(drafting()).error().param, "speculative_config") << "at the start it is an error";

@@ -2,7 +2,8 @@
 """Every measurement on an NVIDIA GPU, in one command: builds, tries the kernels, times them and whole steps of models of three
 shapes beside torch, and writes one JSON file and a page of Markdown for docs/benchmarks.md.
 
-    tests/bench/gpu.py [--out DIR] [--seconds N] [--rounds N] [--fresh] [--troupe PROGRAM] [--device cuda|cpu] [PART...]
+    tests/bench/gpu.py [--out DIR] [--seconds N] [--rounds N] [--fresh] [--no-torch] [--troupe PROGRAM] [--device cuda|cpu]
+                       [PART...]
     tests/bench/gpu.py pack DIR
 
 PART is one of: build, kernels, service, smollm-135m, llama-1b, llama-8b, and the last three with "-q4" or "-fp8" behind them: the same
@@ -60,6 +61,7 @@ class Run:
         self.out, self.work = arguments.out, arguments.work
         self.seconds = arguments.seconds
         self.rounds = arguments.rounds
+        self.with_torch = not arguments.no_torch
         self.device = arguments.device  # of the part service
         self.python = os.environ.get("PYTHON") or shutil.which("python3") or sys.executable
         self.troupe = arguments.troupe.resolve() if arguments.troupe else self.out / "build" / "troupe"
@@ -196,6 +198,8 @@ def measure_kernels(run, fresh):
         say("kernels: their self-test is there and passed; --fresh makes it again")
     elif model := run.attempt("weights smollm-135m", lambda: weights(run, "smollm-135m"), EXPECTED["weights"]):
         run.attempt("self-test smollm-135m", lambda: self_test(run, "smollm-135m", model), EXPECTED["self-test"])
+    if not run.with_torch:
+        return None
     found = run.store.torch_kernels()
     if found.keys() >= set(KERNEL_KEYS):
         return say("kernels: torch's are there; --fresh measures them again")
@@ -211,7 +215,7 @@ def serve(run):
 
 def lacking(run, name, turns):
     """Keys of torch's steps that were measured in fewer turns."""
-    if name.endswith((QUANTISED, FP8)):
+    if not run.with_torch or name.endswith((QUANTISED, FP8)):
         return []  # torch has no such weights
     found = run.store.steps(name)["torch"]
     return [key for key in (f"{way} {batch}" for way in WAYS for batch in BATCHES) if len(found.get(key, [])) < turns]
@@ -295,6 +299,7 @@ def parsed():
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--no-torch", action="store_true", help="troupe alone: torch may take longer than all the rest, torch.compile above all")
     parser.add_argument("--troupe", type=pathlib.Path)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("parts", nargs="*", metavar="PART")

@@ -187,7 +187,7 @@ def checked(tokens, reason, body):
 def serving(run, name, model, *options):
     """Starts a server; all that it says is in DIR/service.NAME.log."""
     lines = []
-    with open(run.out / f"service.{name}.log", "w", buffering=1) as file:
+    with open(run.out / f"service.{name.replace(' ', '-')}.log", "w", buffering=1) as file:
         def keep(line):
             file.write(line + "\n")
             lines.append((time.monotonic(), *message_of(line)))

@@ -100,6 +100,14 @@ def test_quantised_models_are_run_with_their_codes_on_the_device_and_without_tor
     assert "| smollm-135m-q4, logits | 1 x 49152 x 576 | 9.0 | 9.5 | 60 | 2 |" in done.stdout
 
 
+def test_torch_may_be_left_out(tmp_path):
+    tools = stand_ins(tmp_path)
+    done, data = bench_with(tools, "--rounds", "1", "--no-torch", "kernels", "smollm-135m")
+    assert done.returncode == 0, done.stderr
+    assert data["problems"] == {} and len(data["steps"]["smollm-135m"]["troupe"]) == 1
+    assert not asked(tools, "torch_asked")
+
+
 def test_models_in_fp8_are_the_same_files_and_need_a_device_that_has_such_products(tmp_path):
     coded = {"kernel": "fp8 product, logits", "shape": "8 x 49152 x 576", "us": 7.0, "batch_invariant_us": 7.5,
              "share_of_copy_bandwidth": 0.7, "share_of_arithmetic": 0.04}

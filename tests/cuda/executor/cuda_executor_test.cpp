@@ -402,6 +402,20 @@ TEST_F(cuda_executor, the_kv_pool_leaves_room_for_the_graphs) {
   kernels::cuda::emulation::faults() = before;
 }
 
+TEST_F(cuda_executor, a_kv_pool_that_is_bounded_is_no_larger_than_it_would_be) {
+  const auto made = load_cuda_executor(load(test::tiny_kind::llama), small_cuda_options());
+  ASSERT_TRUE(made.has_value());
+  executor& device = **made;
+  ASSERT_TRUE(device.profile().has_value());
+  ASSERT_TRUE(device.take_kv_cache({}).has_value());
+  const std::int32_t blocks = device.layout().num_blocks;
+  ASSERT_GT(blocks, 4);
+  ASSERT_TRUE(device.take_kv_cache({.most_blocks = blocks - 3}).has_value());
+  EXPECT_EQ(device.layout().num_blocks, blocks - 3);
+  ASSERT_TRUE(device.take_kv_cache({.most_blocks = blocks + 1000}).has_value());
+  EXPECT_EQ(device.layout().num_blocks, blocks);
+}
+
 // A driver loads a kernel when it is launched for the first time, and takes memory for that: of those that no
 // warm-up runs none is left for the time when the KV cache has taken it.
 TEST_F(cuda_executor, the_start_launches_what_no_warm_up_does) {
