@@ -14,6 +14,7 @@
 #include "runtime/engine/prompt_reasoning.hpp"
 #include "runtime/engine/truncate_prompt.hpp"
 #include "runtime/least_tokens.hpp"
+#include "runtime/longest_context.hpp"
 #include "runtime/openai/error_body.hpp"
 #include "runtime/utf8.hpp"
 
@@ -62,10 +63,9 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
   if (const auto valid = validate(request.sampling, parts_.limits); !valid)
     return tl::unexpected<error>(valid.error());
   if (!parts_.allow_auto_truncate && prompt_bytes(request) > parts_.max_prompt_bytes)
-    return fail(
-        error_code::context_length_exceeded,
-        fmt::format("the prompt is longer than the model's context of {} tokens", parts_.max_model_len),
-        std::string(field_of_prompt(request)));
+    return fail(error_code::context_length_exceeded,
+                fmt::format("{}. However, the prompt is longer", longest_context(parts_.max_model_len)),
+                std::string(field_of_prompt(request)));
   result<std::vector<token_id>> tokens = build_prompt(request, *parts_.vocabulary, *parts_.chat);
   if (!tokens) return tl::unexpected<error>(tokens.error());
   encoded_prompt prompt{.tokens = std::move(*tokens), .max_tokens = request.sampling.max_tokens};
@@ -76,6 +76,7 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
   const truncation done = truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens,
                                           parts_.vocabulary->bos(), least_tokens(request.sampling));
   if (done.max_tokens) prompt.max_tokens = done.max_tokens;
+  prompt.is_cut = done.dropped > 0;
   prompt.warning = describe(done, size, parts_.max_sequence_len, request.sampling.max_tokens_field);
   return prompt;
 }
@@ -109,6 +110,8 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   entry.gateway = gateway;
   entry.arrival = message.arrival;
   entry.max_tokens = prompt.max_tokens;
+  entry.is_prompt_cut = prompt.is_cut;
+  entry.warnings = request.warnings;
   if (!prompt.warning.empty()) entry.warnings.push_back(std::move(prompt.warning));
   if (const auto& grammar = request.sampling.grammar)
     entry.warnings.insert(entry.warnings.end(), grammar->warnings.begin(), grammar->warnings.end());
@@ -201,6 +204,7 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
     observe(event, found->second);
     if (!had_tokens && !event.tokens.empty()) event.times = times_of(found->second);
     if (event.end) tell_history(*event.end, found->second);
+    if (!event.prompt_tokens.empty()) event.is_prompt_cut = found->second.is_prompt_cut;
     if (!found->second.warnings.empty()) event.warnings = std::exchange(found->second.warnings, {});
     auto batch = batches.begin();
     while (batch != batches.end() && batch->first != found->second.gateway) ++batch;

@@ -68,6 +68,7 @@ class tokenizer_state {
     std::chrono::nanoseconds grammar_wait{0};
     std::optional<std::int32_t> max_tokens;
     std::vector<std::string> warnings;  // until the first event has taken them
+    bool is_prompt_cut = false;         // its beginning was left out
     request_id first = 0;               // of the request's answers
     std::int32_t n = 1;
     engine_request_ptr submitted;  // until its first step
@@ -86,6 +87,7 @@ class tokenizer_state {
     std::vector<token_id> tokens;
     std::optional<std::int32_t> max_tokens;  // of the answer
     std::string warning = {};                // of what was done to it
+    bool is_cut = false;                     // its beginning was left out
     reasoning_start reasoning = reasoning_start::none;
     grammar_spec_ptr grammar = nullptr;  // of the answer, behind its reasoning
   };

@@ -46,6 +46,8 @@ struct generation_request {
   // The first answer to another prompt of the same client's request: the queue takes in, refuses and gives up
   // both together.
   std::optional<request_id> joins = {};
+  // What its client is to know of it, though it is served: told with the answer.
+  std::vector<std::string> warnings = {};
 };
 // So much of its time was over before it was read.
 inline void shorten_timeout(generation_request& request, std::chrono::nanoseconds passed) {

@@ -87,6 +87,7 @@ struct stream_event {
   std::vector<token_id> tokens = {};
   std::vector<token_logprobs> logprobs = {};
   std::vector<token_id> prompt_tokens = {};          // on the first event only
+  bool is_prompt_cut = false;                        // likewise: that prompt is the end of what was sent
   std::vector<token_logprobs> prompt_logprobs = {};  // on the first event only, where asked for
   // On the first event only: what was done to the request that it did not ask for, or what of it means
   // nothing.

@@ -167,7 +167,8 @@ void tcp_session::write_event(const tagged_event& entry) {
     const wire::delta_options shown{found->second.with_logprobs,
                                     options.return_token_ids,
                                     options.prompt_logprobs,
-                                    {shared_->name, options.return_tokens_as_token_ids}};
+                                    {shared_->name, options.return_tokens_as_token_ids},
+                                    options.include_reasoning};
     queue(wire::frame_type::delta, entry.stream, wire::delta_payload(event, shown));
   }
   if (!event.end) return;

@@ -19,6 +19,7 @@ json_schema::schema_options json_options_of(const grammar_spec& spec) {
   json.max_white_space = spec.max_white_space;
   json.fixed_order = spec.fixed_order;
   json.plain_integers = spec.plain_integers;
+  json.closed_objects = spec.closed_objects;
   return json;
 }
 
@@ -57,7 +58,8 @@ grammar_spec schema_spec(std::string schema, const json_schema::schema_options& 
           .text = std::move(schema),
           .max_white_space = options.max_white_space,
           .fixed_order = options.fixed_order,
-          .plain_integers = options.plain_integers};
+          .plain_integers = options.plain_integers,
+          .closed_objects = options.closed_objects};
 }
 
 result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) {

@@ -28,10 +28,12 @@ struct grammar_spec {
   std::string text = {};
   std::vector<std::string> choices = {};
   // Of JSON: at most so many characters of white space before any lexeme, 0 for compact texts; whether
-  // members stand in the order of `properties`, and whole numbers have neither point nor exponent.
+  // members stand in the order of `properties`, whole numbers have neither point nor exponent, and objects no
+  // members but those that are named (json_schema::schema_options).
   std::uint32_t max_white_space = 24;
   bool fixed_order = false;
   bool plain_integers = false;
+  bool closed_objects = false;
   // Whether all of this is said of what follows the model's reasoning.
   reasoning_start reasoning = reasoning_start::none;
   // What its author should know of it, though it is served: told with the answer.

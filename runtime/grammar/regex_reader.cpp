@@ -125,9 +125,9 @@ result<std::uint32_t> regex_reader::braced_hexadecimal() {
 std::optional<code_point_set> regex_reader::perl_class(std::uint32_t c) const {
   switch (c) {
     case 'd':
-      return united({"Nd"});
+      return is_denied_ ? united({"Nd"}) : code_point_set{{'0', '9'}};
     case 'D':
-      return complement(*perl_class('d'));
+      return is_denied_ ? complement({{'0', '9'}}) : complement(united({"Nd"}));
     case 'w':
       return united({"L", "M", "Nd", "Nl", "Pc"}, {{0x200C, 0x200D}});
     case 'W':
@@ -278,9 +278,10 @@ result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size
   if (depth > limits_.max_depth)
     return tl::unexpected(exceeded("levels of classes", limits_.max_depth, "max_depth"));
   const bool negated = take_if('^');
+  if (negated) turn();
   std::vector<code_point_range> ranges;
   std::optional<code_point_set> left;  // of a set operation
-  bool intersect = false;
+  bool intersect = false, left_out = false;
   const auto operate = [&]() -> result<void> {
     if (auto counted = spend(steps_per_range * ranges.size()); !counted) return counted;
     code_point_set set = normalized(std::exchange(ranges, {}));
@@ -299,7 +300,10 @@ result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size
     if (!first && (peek() == '&' || peek() == '-' || peek() == '~') && peek(1) == peek() && peek(2) != ']') {
       if (peek() == '~') return unsupported("the symmetric difference of classes is");
       if (auto done = operate(); !done) return tl::unexpected(done.error());
+      if (left_out) turn();
       intersect = take() == '&';
+      left_out = !intersect;
+      if (left_out) turn();
       ++at_;
       continue;
     }
@@ -322,6 +326,7 @@ result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size
     ranges.insert(ranges.end(), item->begin(), item->end());
   }
   ++at_;
+  if (negated != left_out) turn();
   if (auto done = operate(); !done) return tl::unexpected(done.error());
   return negated ? complement(*left) : *left;
 }

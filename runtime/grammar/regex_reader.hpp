@@ -39,6 +39,9 @@ class regex_reader {
   // An escape after its backslash: what one character it may match. Places (\b, \A) and references are the
   // caller's.
   result<code_point_set> escape(bool in_class);
+  // What is read from here on is denied, or no more: \d stands for the digits that every reader takes for
+  // such, which are ASCII's, and where it is denied for all that any reader does, which are Unicode's.
+  void turn() { is_denied_ = !is_denied_; }
   // A class after its '['.
   result<code_point_set> char_class(bool case_insensitive, std::size_t depth = 0);
   // The set with both cases of each letter.
@@ -65,7 +68,8 @@ class regex_reader {
   std::size_t at_ = 0;
   grammar_limits limits_;
   step_budget* shared_;
-  step_budget own_;                                          // without a shared one
+  step_budget own_;  // without a shared one
+  bool is_denied_ = false;
   std::unordered_map<std::uint32_t, code_point_set> cases_;  // of single letters
 };
 

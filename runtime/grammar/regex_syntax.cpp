@@ -262,8 +262,10 @@ class parser {
         }
       }
     }
+    if (item.negated) reader_.turn();
     const auto body = alternatives(inside, depth + 1);
     if (!body) return tl::unexpected(body.error());
+    if (item.negated) reader_.turn();
     if (!reader_.take_if(')')) return reader_.invalid("a '(' without its ')'");
     item.what = *body;
     const bool looks_back = item.what.parts[1][0] != nothing() || item.what.parts[1][1] != nothing();

@@ -35,10 +35,11 @@ std::uint64_t add(std::uint64_t hash, std::string_view text) {
 std::uint64_t seed() { return fold(reinterpret_cast<std::uintptr_t>(&seed) ^ first_key, second_key); }
 
 std::uint64_t hash_of(const grammar_spec& spec) {
-  std::uint64_t hash = fold(seed() ^ static_cast<std::uint64_t>(spec.kind),
-                            second_key ^ (std::uint64_t{spec.max_white_space} * 16 +
-                                          static_cast<std::uint64_t>(spec.reasoning) * 4 +
-                                          (spec.fixed_order ? 2 : 0) + (spec.plain_integers ? 1 : 0)));
+  std::uint64_t hash =
+      fold(seed() ^ static_cast<std::uint64_t>(spec.kind),
+           second_key ^
+               (std::uint64_t{spec.max_white_space} * 32 + static_cast<std::uint64_t>(spec.reasoning) * 8 +
+                (spec.closed_objects ? 4 : 0) + (spec.fixed_order ? 2 : 0) + (spec.plain_integers ? 1 : 0)));
   hash = add(hash, spec.text);
   for (const std::string& choice : spec.choices) hash = add(hash, choice);
   return hash;

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "runtime/grammar/embedded_schema.hpp"
+#include "runtime/grammar/json_schema/word_lists.hpp"
 #include "runtime/grammar/structural_tag.hpp"
 #include "runtime/grammar/tool_call_form.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -15,6 +19,7 @@ namespace troupe::grammar {
 
 namespace {
 
+using json_schema::is_one_of, json_schema::map_words, json_schema::schema_words;
 using openai::json;
 
 tl::unexpected<error> wrong(const std::string& at, const std::string& what) {
@@ -25,6 +30,46 @@ struct called_tool {
   std::string begin;
   symbol_id arguments{};
 };
+
+constexpr int most_left_out = 8;  // words of a tool
+
+// Within which less may mean more: these are left out as a whole.
+constexpr std::array<std::string_view, 5> turning_words{"not", "if", "oneOf", "contains", "extends"};
+
+std::vector<std::string> tokens_of(const std::string& pointer) {
+  std::vector<std::string> tokens;
+  for (json::json_pointer rest(pointer); !rest.empty(); rest.pop_back()) tokens.push_back(rest.back());
+  std::ranges::reverse(tokens);
+  return tokens;
+}
+
+// Takes the word out of the schema that stands at the pointer, or what it stands in where less of it would
+// not allow more. False: no word stands there, but a schema that allows nothing.
+bool leave_out(json& schema, const std::string& pointer, error_code why) {
+  const std::vector<std::string> tokens = tokens_of(pointer);
+  json* node = &schema;
+  std::string_view map;  // the word whose members these are, where they are no words themselves
+  for (const std::string& token : tokens) {
+    const bool is_last = &token == &tokens.back();
+    if (node->is_array()) {
+      if (is_last) return false;
+      node = &node->at(json::json_pointer("/" + token));
+      continue;
+    }
+    if (!node->is_object() || !node->contains(token)) return false;
+    const bool is_name = !map.empty(),
+               is_part = is_one_of(schema_words, token) || is_one_of(map_words, token);
+    if (is_last && (is_name ? map != "patternProperties" : is_part && why == error_code::invalid_argument))
+      return false;
+    if (is_last || (!is_name && (!is_part || is_one_of(turning_words, token)))) {
+      node->erase(token);
+      return true;
+    }
+    map = !is_name && is_one_of(map_words, token) ? std::string_view(token) : std::string_view();
+    node = &(*node)[token];
+  }
+  return false;
+}
 
 class tool_call_writer {
  public:
@@ -53,12 +98,26 @@ class tool_call_writer {
       return wrong(at, "no function with a name and parameters");
     const auto& name = function["name"].get_ref<const std::string&>();
     if (!only.empty() && name != only) return {};
-    auto arguments = schema_symbol(builder_, function["parameters"], at + "/parameters", options_, limits_);
+    auto arguments =
+        arguments_of(function["parameters"], at + "/parameters", function.value("strict", false));
     if (!arguments) return tl::unexpected(arguments.error());
     tools_.push_back(
         {fmt::format("{}{}{}", tool_call_form::before_name, name, tool_call_form::before_arguments),
          *arguments});
     return {};
+  }
+
+  // Who offers tools has not always written their schemas: what of them cannot be enforced is left out, word
+  // by word, unless the tool is strict.
+  result<symbol_id> arguments_of(json parameters, const std::string& at, bool strict) {
+    auto symbol = schema_symbol(builder_, parameters, at, options_, limits_);
+    for (int left_out = 0; !symbol && !strict && !builder_.failure() && left_out < most_left_out;
+         ++left_out) {
+      const error& why = symbol.error();
+      if (!why.param.starts_with(at) || !leave_out(parameters, why.param.substr(at.size()), why.code)) break;
+      symbol = schema_symbol(builder_, parameters, at, options_, limits_);
+    }
+    return symbol;
   }
 
   result<symbol_id> text(const json& document) {

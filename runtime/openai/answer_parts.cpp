@@ -50,15 +50,29 @@ void write_finish(json_writer& out, const finished* end, bool calls) {
     out.null().key("stop_reason").null();
     return;
   }
+  if (end->reason == finish_reason::timeout) {
+    out.string(to_string(finish_reason::length)).key("stop_reason").string(to_string(end->reason));
+    return;
+  }
   const bool stopped_for_calls = calls && end->reason == finish_reason::stop;
-  out.string(stopped_for_calls ? "tool_calls" : to_string(end->reason)).key("stop_reason");
-  if (end->stop_string) {
-    out.string(*end->stop_string);
-  } else if (end->stop_token) {
-    out.integer(*end->stop_token);
+  out.string(stopped_for_calls ? "tool_calls" : to_string(end->reason));
+  write_stop_reason(out, *end);
+}
+
+void write_stop_reason(json_writer& out, const finished& end) {
+  out.key("stop_reason");
+  if (end.stop_string) {
+    out.string(*end.stop_string);
+  } else if (end.stop_token) {
+    out.integer(*end.stop_token);
   } else {
     out.null();
   }
+}
+
+std::optional<error> failure_of(const finished& end) {
+  if (end.failure || end.reason != finish_reason::abort) return end.failure;
+  return error{error_code::unavailable, "the service is shutting down: the answer was cut off"};
 }
 
 void write_call_id(json_writer& out, std::uint64_t call_id, std::size_t choice, std::size_t call) {

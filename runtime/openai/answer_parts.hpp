@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,14 @@ usage usage_of(std::span<const usage> answers, std::int32_t n);
 void write_usage(json_writer& out, const usage& tokens);
 // "finish_reason" and vLLM's "stop_reason": the stop string or token id that matched, else null.
 // nullptr writes both as null. Where the model stopped and has called tools (`calls`), the reason is
-// "tool_calls".
+// "tool_calls". Clients take no reasons but OpenAI's: who ran out of time was cut off ("length"), and the
+// stop reason is "timeout".
 void write_finish(json_writer& out, const finished* end, bool calls = false);
+// "stop_reason" alone.
+void write_stop_reason(json_writer& out, const finished& end);
+// Why there is no whole answer, if so: also where it was cut off, since nobody but the service's end does
+// that to somebody who waits for it.
+std::optional<error> failure_of(const finished& end);
 // The "id" and "type" of a call: other ones in each choice of each answer. `call_id`: the answer's.
 void write_call_id(json_writer& out, std::uint64_t call_id, std::size_t choice, std::size_t call);
 // "warnings": [...]; nothing where there is none.

@@ -1,5 +1,6 @@
 #include "runtime/openai/chunk_stream.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "runtime/openai/error_body.hpp"
@@ -26,8 +27,8 @@ void chunk_stream::append(std::size_t index, const stream_event& event, std::str
   if (!event.prompt_tokens.empty())
     from.so_far.prompt_tokens = static_cast<std::int32_t>(event.prompt_tokens.size());
   from.so_far.cached_tokens += event.cached_tokens;
-  const bool failed = event.end && event.end->failure;
-  if (!from.started && options_.kind == answer_kind::chat && !failed) {
+  const std::optional<error> failure = event.end ? failure_of(*event.end) : std::nullopt;
+  if (!from.started && options_.kind == answer_kind::chat && !failure) {
     stream_event opening;
     opening.prompt_tokens = event.prompt_tokens;
     opening.warnings = event.warnings;
@@ -35,12 +36,12 @@ void chunk_stream::append(std::size_t index, const stream_event& event, std::str
   }
   from.so_far.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
   if (event.end) from.so_far = event.end->tokens;
-  append_event(index, event, event.end && !failed ? &*event.end : nullptr, out);
+  append_event(index, event, event.end && !failure ? &*event.end : nullptr, out);
   if (!event.end) return;
-  ended_ = --open_ == 0 || failed;
+  ended_ = --open_ == 0 || failure;
   if (!ended_) return;
-  if (failed) {
-    out += "data: " + error_body(*event.end->failure) + "\n\n";
+  if (failure) {
+    out += "data: " + error_body(*failure) + "\n\n";
   } else if (options_.include_usage) {
     append_usage(out);
   }

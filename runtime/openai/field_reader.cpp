@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -23,7 +24,16 @@ std::optional<std::int64_t> as_integer(const json& value) {
 
 const json* field_reader::find(std::string_view name) const {
   const auto member = object_.find(name);
-  return member == object_.end() || member->is_null() ? nullptr : &*member;
+  if (member == object_.end()) return nullptr;
+  read_.push_back(&*member);
+  return member->is_null() ? nullptr : &*member;
+}
+
+std::vector<std::string> field_reader::unread() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object_.items())
+    if (std::ranges::find(read_, &value) == read_.end()) names.push_back(name);
+  return names;
 }
 
 void field_reader::read(std::string_view name, bool& target) {

@@ -29,12 +29,16 @@ class field_reader {
   void read(std::string_view name, std::string& target, std::size_t max_bytes);
   void read(std::string_view name, std::vector<token_id>& target, std::size_t max_count);
 
+  // The names of members that nobody has asked for, as they stand.
+  std::vector<std::string> unread() const;
+
   void reject(std::string_view name, std::string message, error_code code = error_code::invalid_argument);
   bool ok() const { return !error_.has_value(); }
   result<void> status() const;
 
  private:
   const json& object_;
+  mutable std::vector<const json*> read_;  // the values that were asked for
   std::optional<error> error_;
 };
 

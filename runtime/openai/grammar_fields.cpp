@@ -73,6 +73,12 @@ class grammar_reader {
   }
 
   void read_guided() {
+    // llama.cpp's and SGLang's names.
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> others{
+        {{"grammar", "grammar"}, {"ebnf", "grammar"}, {"json_schema", "json"}, {"regex", "regex"}}};
+    for (const auto& [name, kind] : others)
+      if (const json* const value = fields_.find(name); value != nullptr && *value != "" && *value != false)
+        read_kind(std::string(name), kind, *value);
     for (const std::string_view name : {"json", "regex", "choice", "grammar", "json_object"}) {
       const std::string path = "guided_" + std::string(name);
       if (const json* const value = fields_.find(path)) read_kind(path, name, *value);
@@ -88,6 +94,7 @@ class grammar_reader {
     if (max_white_space_) spec_->max_white_space = *max_white_space_;
     spec_->fixed_order = fixed_order_.value_or(is_response_schema_);
     spec_->plain_integers = plain_integers_.value_or(is_response_schema_);
+    spec_->closed_objects = closed_objects_;
     return std::make_shared<const grammar_spec>(std::move(*spec_));
   }
 
@@ -182,26 +189,24 @@ class grammar_reader {
     return true;
   }
 
-  // Whether `name` is an option that is on or off. vLLM's disable_fallback holds in any case, since nothing
-  // else enforces a grammar here, and _backend_was_auto is its own note, which clients send that serialise
-  // all members.
+  // Whether `name` is an option that is on or off. Of vLLM's, disable_additional_properties is so unless
+  // closed_objects says otherwise, since its clients send a false that nobody has meant; disable_fallback
+  // holds in any case, since nothing else enforces a grammar here, and _backend_was_auto is its own note.
   bool read_flag(const std::string& path, std::string_view name, const json& value) {
-    constexpr std::array<std::string_view, 6> flags{"disable_any_whitespace", "fixed_order",
-                                                    "plain_integers",         "disable_additional_properties",
-                                                    "disable_fallback",       "_backend_was_auto"};
+    constexpr std::array<std::string_view, 7> flags{
+        "disable_any_whitespace",        "fixed_order",      "closed_objects",   "plain_integers",
+        "disable_additional_properties", "disable_fallback", "_backend_was_auto"};
     if (std::ranges::find(flags, name) == flags.end()) return false;
     if (!value.is_boolean()) reject(path, path + " must be true or false");
     if (name == "fixed_order") fixed_order_ = value == true;
     if (name == "plain_integers") plain_integers_ = value == true;
-    if (value != true) return true;
-    if (name == "disable_any_whitespace") max_white_space_ = 0;
-    if (name == "disable_additional_properties")
-      reject(path, path + " is not supported: say \"additionalProperties\": false in the schema");
+    if (name == "closed_objects") closed_objects_ = value == true;
+    if (name == "disable_any_whitespace" && value == true) max_white_space_ = 0;
     return true;
   }
 
-  // Whether `name` is an option beside the kinds: vLLM's, and max_white_space, fixed_order and plain_integers
-  // of our own.
+  // Whether `name` is an option beside the kinds: vLLM's, and max_white_space, fixed_order, plain_integers
+  // and closed_objects of our own.
   bool read_option(const std::string& path, std::string_view name, const json& value) {
     constexpr std::int64_t most_white_space = 1024;
     if (read_flag(path, name, value)) return true;
@@ -227,7 +232,8 @@ class grammar_reader {
   std::string from_;  // where in the body spec_ stood
   std::optional<std::uint32_t> max_white_space_;
   std::optional<bool> fixed_order_, plain_integers_;  // as asked for
-  bool is_response_schema_ = false;                   // response_format: whose clients count on both
+  bool closed_objects_ = true;
+  bool is_response_schema_ = false;  // response_format: whose clients count on both of these
 };
 
 }  // namespace

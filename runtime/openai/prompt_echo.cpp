@@ -82,9 +82,8 @@ void prompt_echo::add_to(std::size_t index, stream_event& event) const {
 }
 
 std::string prompt_echo::text_of(std::size_t index, const stream_event& event) const {
-  // What was shortened has a warning.
   const std::string& sent = texts_[index / n_];
-  if (!sent.empty() && event.warnings.empty()) return sent;
+  if (!sent.empty() && !event.is_prompt_cut) return sent;
   std::string bytes;
   std::size_t first_end = 0;
   for (const token_id token : event.prompt_tokens) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -87,6 +88,20 @@ parsed_request read_common(field_reader& fields, answer_kind kind, const request
   return parsed;
 }
 
+// Members that mean nothing here. Not those of OpenAI's API that do not change an answer.
+std::vector<std::string> warnings_of(const field_reader& fields) {
+  constexpr std::size_t most = 8, longest_name = 64;
+  constexpr std::array<std::string_view, 9> harmless{
+      "metadata",          "model", "prompt_cache_key", "prompt_cache_retention",
+      "safety_identifier", "store", "service_tier",     "traceparent",
+      "tracestate"};
+  std::vector<std::string> warnings;
+  for (const std::string& name : fields.unread())
+    if (warnings.size() < most && std::ranges::find(harmless, name) == harmless.end())
+      warnings.push_back(fmt::format("{} is not known here, and was ignored", name.substr(0, longest_name)));
+  return warnings;
+}
+
 result<parsed_request> checked(parsed_request parsed, const field_reader& fields,
                                const request_context& context) {
   if (auto status = fields.status(); !status) return tl::unexpected<error>(status.error());
@@ -94,6 +109,8 @@ result<parsed_request> checked(parsed_request parsed, const field_reader& fields
   if (auto valid = validate(parsed.generation.sampling, limits); !valid) {
     return tl::unexpected<error>(valid.error());
   }
+  parsed.for_each_generation(
+      [warnings = warnings_of(fields)](generation_request& each) { each.warnings = warnings; });
   return parsed;
 }
 
@@ -192,7 +209,7 @@ result<void> check_model(const json& body, std::string_view model) {
   const json* const name = fields.find("model");
   if (name == nullptr) return {};
   if (!name->is_string()) return fail(error_code::invalid_argument, "model must be a string", "model");
-  if (name->get_ref<const std::string&>() == model) return {};
+  if (*name == "" || *name == model) return {};
   constexpr std::size_t longest_shown = 128;
   return fail(error_code::not_found,
               fmt::format("the model \"{}\" does not exist: \"{}\" does",

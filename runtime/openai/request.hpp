@@ -70,8 +70,8 @@ result<parsed_request> parse_completion(const json& body, const request_context&
 // By its members: "messages" makes it a chat.
 result<parsed_request> parse_generation(const json& body, const request_context& context);
 
-// Errors unless `body` is an object whose "model" is absent or served. Shared by every body that names a
-// model.
+// Errors unless `body` is an object whose "model" is absent, empty or served. Shared by every body that names
+// a model.
 result<void> check_model(const json& body, std::string_view model);
 
 }  // namespace troupe::openai

@@ -8,6 +8,11 @@ namespace {
 
 using form = grammar::tool_call_form;
 
+// Whether a text whose end it is has opened a call.
+bool is_opening(std::string_view text) {
+  return text.substr(space_at_start(text)).starts_with(form::opening);
+}
+
 }  // namespace
 
 answer_part tool_call_reader::add(std::string_view piece) {
@@ -95,8 +100,11 @@ bool tool_call_reader::read_closing() {
 }
 
 void tool_call_reader::end(answer_part& into) {
-  const bool is_content = place_ == place::name || begun_ == 0 || without_space_at_end(kept_) > 0;
-  if (place_ != place::closing && is_content) into.content += kept_;
+  // A call that was opened is one, however little of it there is.
+  const bool is_call = place_ == place::name || (place_ == place::content && is_opening(kept_));
+  const bool is_text = place_ == place::content && (begun_ == 0 || without_space_at_end(kept_) > 0);
+  if (is_call) ++begun_;
+  if (is_text && !is_call) into.content += kept_;
   kept_.clear();
 }
 

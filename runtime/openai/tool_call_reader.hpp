@@ -25,7 +25,7 @@ class tool_call_reader {
   // The next piece. What may be the beginning of a call is kept back until that is known, and so is white
   // space, which is left out in front of a call and behind the last.
   answer_part add(std::string_view piece);
-  // The text is over: adds what was kept back. A call whose name was not whole by then is content.
+  // The text is over: adds what was kept back. A call whose name was not whole by then is left out.
   void end(answer_part& into);
   // Whether there were calls, and each was written to its end.
   bool has_called() const { return begun_ > 0 && begun_ == complete_; }

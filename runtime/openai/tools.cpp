@@ -29,8 +29,7 @@ bool is_tool_name(std::string_view name) {
   return !name.empty() && name.size() <= longest_name && std::ranges::all_of(name, allowed);
 }
 
-// Arguments are an object, and of that what the schema names, unless it says more of others itself: a
-// function has no use for them.
+// Arguments are an object.
 result<json> schema_of_arguments(json parameters) {
   if (parameters.empty()) parameters = {{"properties", json::object()}};
   const auto type = parameters.find("type");
@@ -39,20 +38,6 @@ result<json> schema_of_arguments(json parameters) {
   if (!may_be_object)
     return fail(error_code::invalid_argument, ".function.parameters must be of the type \"object\"");
   parameters["type"] = "object";
-  constexpr std::array<std::string_view, 12> of_others{"additionalProperties",
-                                                       "patternProperties",
-                                                       "unevaluatedProperties",
-                                                       "propertyNames",
-                                                       "$ref",
-                                                       "allOf",
-                                                       "anyOf",
-                                                       "oneOf",
-                                                       "not",
-                                                       "if",
-                                                       "$dynamicRef",
-                                                       "minProperties"};
-  const auto says = [&](std::string_view word) { return parameters.contains(word); };
-  if (says("properties") && std::ranges::none_of(of_others, says)) parameters["additionalProperties"] = false;
   return parameters;
 }
 
@@ -111,7 +96,9 @@ class tools_reader {
       return reject(at, ".function.parameters must be a JSON Schema, an object");
     auto arguments = schema_of_arguments(parameters);
     if (!arguments) return reject(at, arguments.error().message);
-    functions_.push_back({{"function", {{"name", name}, {"parameters", std::move(*arguments)}}}});
+    json known{{"name", name}, {"parameters", std::move(*arguments)}};
+    if (function.value("strict", json()) == true) known["strict"] = true;
+    functions_.push_back({{"function", std::move(known)}});
   }
 
   bool is_known(const json& name) const {
@@ -155,7 +142,8 @@ class tools_reader {
   }
 
   grammar_spec_ptr grammar() {
-    grammar_spec spec = asked_ ? *asked_ : grammar_spec{.fixed_order = true, .plain_integers = true};
+    grammar_spec spec =
+        asked_ ? *asked_ : grammar_spec{.fixed_order = true, .plain_integers = true, .closed_objects = true};
     std::string response;
     if (asked_ && spec.kind == grammar_kind::json_schema) response = spec.text;
     if (asked_ && spec.kind == grammar_kind::json_object) response = R"({"type": "object"})";

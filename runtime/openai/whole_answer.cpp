@@ -1,5 +1,6 @@
 #include "runtime/openai/whole_answer.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -25,10 +26,11 @@ void whole_answer::add(std::size_t index, stream_event event) {
   append(into.logprobs, std::move(event.logprobs));
   append(into.prompt_tokens, std::move(event.prompt_tokens));
   append(into.prompt_logprobs, std::move(event.prompt_logprobs));
-  if (!event.warnings.empty()) warnings_ = std::move(event.warnings);
+  for (std::string& warning : event.warnings)
+    if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
   if (!event.end) return;
   ++ended_;
-  if (event.end->failure && !failure_) failure_ = event.end->failure;
+  if (!failure_) failure_ = failure_of(*event.end);
   into.end = std::move(event.end);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/least_tokens.hpp"
+#include "runtime/longest_context.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
 
 namespace troupe {
@@ -11,11 +12,6 @@ namespace {
 
 tl::unexpected<error> beyond_context(std::string message, std::string_view param) {
   return fail(error_code::context_length_exceeded, std::move(message), std::string(param));
-}
-
-// OpenAI's words, and vLLM's: clients that try another model know a full context by them (LiteLLM).
-std::string longest_context(std::int64_t tokens) {
-  return fmt::format("This model's maximum context length is {} tokens", tokens);
 }
 
 }  // namespace

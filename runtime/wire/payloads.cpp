@@ -36,7 +36,8 @@ std::string delta_payload(const stream_event& event, const delta_options& option
   std::string payload;
   openai::json_writer out(payload);
   out.begin_object().key("text").string(event.text);
-  if (!event.reasoning.empty()) out.key("reasoning_content").string(event.reasoning);
+  if (options.with_reasoning && !event.reasoning.empty())
+    out.key("reasoning_content").string(event.reasoning);
   out.key("token_ids");
   openai::write_ids(out, event.tokens);
   if (options.with_logprobs && !event.logprobs.empty()) {
@@ -60,7 +61,8 @@ std::string finished_payload(const finished& end) {
   std::string payload;
   openai::json_writer out(payload);
   out.begin_object();
-  openai::write_finish(out, &end);
+  out.key("finish_reason").string(to_string(end.reason));
+  openai::write_stop_reason(out, end);
   out.key("usage");
   openai::write_usage(out, end.tokens);
   if (end.failure) {

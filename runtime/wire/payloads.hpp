@@ -30,9 +30,10 @@ struct delta_options {
   bool with_prompt = false;           // prompt_token_ids on the first delta
   bool with_prompt_logprobs = false;  // the same
   openai::token_style style;
+  bool with_reasoning = true;
 };
-// {"text", "token_ids", "logprobs", "prompt_token_ids", "prompt_logprobs", "warnings"}; the last four where
-// asked for or where there are any.
+// {"text", "reasoning_content", "token_ids", "logprobs", "prompt_token_ids", "prompt_logprobs", "warnings"};
+// all but the text and the ids where asked for or where there are any.
 std::string delta_payload(const stream_event& event, const delta_options& options);
 // {"finish_reason", "stop_reason", "usage", "error"}; the last where the request failed.
 std::string finished_payload(const finished& end);

@@ -4,6 +4,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from conftest import Service
+from tcp_client import Client
 from test_cli import refused, troupe
 
 CHAT = "/v1/chat/completions"
@@ -66,6 +67,18 @@ def test_reasoning_may_be_left_out_and_is_counted(thinker):
     used = answer["usage"]
     assert 5 <= used["completion_tokens_details"]["reasoning_tokens"] < used["completion_tokens"]
     assert not [each for each in deltas(thinker, "possible", include_reasoning=False, **THINKS) if "reasoning_content" in each]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_over_tcp_it_is_told_apart_too(thinker, told):
+    with Client("127.0.0.1", thinker.tcp_port, 60) as client:
+        client.generate(temperature=0, max_tokens=60, chat_template_kwargs={"how": "possible"}, include_reasoning=told, **THINKS)
+        frames = []
+        while not frames or "finish_reason" not in frames[-1]:
+            frames.append(client.receive()[2])
+    assert "".join(each.get("reasoning_content", "") for each in frames) == ("Tokyo is a city of Japan." if told else "")
+    assert "".join(each.get("text", "") for each in frames) in ANSWERS
+    assert frames[-1]["usage"]["completion_tokens_details"]["reasoning_tokens"] > 5
 
 
 def test_a_prompt_that_has_begun_to_think_is_gone_on_with(thinker):

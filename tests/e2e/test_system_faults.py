@@ -235,6 +235,6 @@ def test_a_clock_that_is_set_back_changes_the_dates_that_are_told_and_nothing_el
         assert abs(told["created"] - (time.time() - YEAR)) < 1000, "the service does not know of the change"
         assert told["choices"][0]["text"] == text
         assert ends_whole(*stream), "no deadline is a time of day"
-        assert complete(service, max_tokens=8000, timeout=0.5)["choices"][0]["finish_reason"] == "timeout"
+        assert complete(service, max_tokens=8000, timeout=0.5)["choices"][0]["stop_reason"] == "timeout"
         assert service.status("/livez") == service.status("/readyz") == 200
         service.wait_as_before(before)

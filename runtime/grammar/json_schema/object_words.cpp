@@ -40,7 +40,8 @@ member_rule read_rule(workspace& work, const json& node) {
       out.patterns.emplace_back(pattern_body(work, node, "patternProperties", pattern),
                                 to_term(work, schema));
   const char* rest = node.contains("additionalProperties") ? "additionalProperties" : "unevaluatedProperties";
-  out.additional = schema_word(work, node, rest).value_or(term_id::anything);
+  const term_id unsaid = work.closed.contains(&node) ? term_id::never : term_id::anything;
+  out.additional = schema_word(work, node, rest).value_or(unsaid);
   out.origin = &node;
   return out;
 }

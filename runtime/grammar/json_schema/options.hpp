@@ -13,6 +13,9 @@ struct schema_options {
   // Integers, whole values of an enum or a const and multiples of whole numbers: without point and exponent,
   // and no -0. Else as JSON Schema has it, for which 1.0 and 1e0 are integers.
   bool plain_integers = false;
+  // Objects of which members are named have no others, unless their schema speaks of these
+  // (objects_to_close).
+  bool closed_objects = false;
 };
 
 }  // namespace troupe::json_schema

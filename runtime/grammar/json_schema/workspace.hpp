@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "runtime/grammar/json_schema/closed_objects.hpp"
 #include "runtime/grammar/json_schema/json_text.hpp"
 #include "runtime/grammar/json_schema/options.hpp"
 #include "runtime/grammar/json_schema/schema_document.hpp"
@@ -41,13 +43,16 @@ class workspace {
         limits(compile_limits),
         options(chosen),
         text(store),
-        budget(compile_limits.max_compile_steps) {}
+        budget(compile_limits.max_compile_steps) {
+    if (options.closed_objects) closed = objects_to_close(document.root());
+  }
 
   const schema_document& document;
   regex_store& regex;
   const grammar::grammar_limits& limits;
   const schema_options& options;
   json_text text;
+  std::unordered_set<const json*> closed;  // objects of which other members than those named are left out
   term_table terms;
   grammar::step_budget budget;
 

@@ -180,14 +180,22 @@ TEST_F(http_server_by_hand, each_piece_is_sent_when_it_comes) {
 }
 
 TEST_F(http_server_by_hand, every_reason_to_end_reaches_the_client) {
+  // By words that OpenAI's clients know, and as an error where the service has ended.
+  const std::vector<std::pair<finish_reason, json>> told{{finish_reason::stop, {"stop", nullptr}},
+                                                         {finish_reason::length, {"length", nullptr}},
+                                                         {finish_reason::timeout, {"length", "timeout"}}};
   std::size_t request = 0;
-  for (const auto reason :
-       {finish_reason::stop, finish_reason::length, finish_reason::abort, finish_reason::timeout}) {
+  for (const auto& [reason, words] : told) {
     client.send(post_text("/v1/chat/completions", chat));
     engine.emit(engine.wait_for_request(++request), last_piece(reason, "x"));
-    const auto answer = client.read_answer();
-    EXPECT_EQ(json::parse(answer.body)["choices"][0]["finish_reason"], to_string(reason));
+    const json choice = json::parse(client.read_answer().body)["choices"][0];
+    EXPECT_EQ(json({choice["finish_reason"], choice["stop_reason"]}), words);
   }
+  client.send(post_text("/v1/chat/completions", chat));
+  engine.emit(engine.wait_for_request(++request), last_piece(finish_reason::abort, "x"));
+  const auto cut_off = client.read_answer();
+  EXPECT_EQ(cut_off.status, 503);
+  EXPECT_EQ(json::parse(cut_off.body)["error"]["code"], "unavailable");
 }
 
 TEST_F(http_server_by_hand, a_client_that_leaves_is_aborted_while_streaming_and_while_waiting) {

@@ -80,6 +80,23 @@ TEST(regex_syntax, classes_may_be_nested_intersected_and_subtracted) {
   EXPECT_TRUE(is_match("(?i)\xEF\xAC\x85", "\xEF\xAC\x86"));
 }
 
+// A model that may write the digits of any script sometimes does; whoever reads the text by Unicode's classes
+// or by ASCII's finds that it matches.
+TEST(regex_syntax, digits_are_those_that_every_reader_takes_for_such) {
+  const std::string arabic_three = "\xD9\xA3";
+  EXPECT_TRUE(is_match(R"(\d+)", "0123456789"));
+  for (const char* some :
+       {R"(\d)", R"([\d])", R"([a\d])", R"([^\D])", R"([\w&&\d])", R"([\d--0])", R"((?=\d).)"})
+    EXPECT_FALSE(is_match(some, arabic_three)) << some;
+  for (const char* none :
+       {R"(\D)", R"([\D])", R"([^\d])", R"([\w--\d])", R"([\w--\d&&\w])", R"((?!\d).)", R"((?!\d)\w)"})
+    EXPECT_FALSE(is_match(none, arabic_three)) << none;
+  EXPECT_TRUE(is_match(R"([\w--\d&&\d]|[\w--[^\d]])", "3")) << "twice denied";
+  EXPECT_TRUE(is_match(R"((?!\d)\d|3)", "3"));
+  EXPECT_TRUE(is_match(R"([\w--\d--a\d]?\d)", "3")) << "and no more behind it";
+  EXPECT_TRUE(is_match(R"(\w)", arabic_three));
+}
+
 TEST(regex_syntax, a_dot_is_one_character_and_no_part_of_one) {
   EXPECT_TRUE(is_match(".", "\xF0\x9F\x98\x80"));
   EXPECT_FALSE(is_match("..", "\xF0\x9F\x98\x80"));

@@ -50,6 +50,48 @@ TEST(tool_calls, calls_may_be_due_and_then_nothing_else_is_written) {
   expect(grammar, {"", "Hello", "Hello " + add, add + add, add + "\n", add + "\nHello"}, false);
 }
 
+TEST(tool_calls, what_cannot_be_enforced_is_left_out_unless_the_tool_is_strict) {
+  const auto pick = [](const std::string& parameters, bool strict = false) {
+    return tool_call_grammar(R"({"tools":[{"function":{"name":"pick","strict":)" +
+                                 std::string(strict ? "true" : "false") + R"(,"parameters":)" + parameters +
+                                 R"(}}],"must_call":true})",
+                             {.closed_objects = true}, {});
+  };
+  for (const char* word : {R"("uniqueItems":true)", R"("contains":{"pattern":"(?<=a)b"})"}) {
+    const std::string schema =
+        R"({"type":"object","properties":{"of":{"type":"array","items":{"type":"string"},)" +
+        std::string(word) + R"(},"n":{"type":"integer"}},"required":["of","n"]})";
+    const auto grammar = compiled(pick(schema));
+    expect(grammar, {call("pick", R"({"of": ["a","a"], "n": 1})")}, true);
+    expect(grammar,
+           {call("pick", R"({"of": [1], "n": 1})"), call("pick", R"({"of": [], "n": "1"})"),
+            call("pick", R"({"of": [], "n": 1, "m": 1})")},
+           false);
+    EXPECT_FALSE(pick(schema, true)) << word;
+  }
+  for (const char* odd : {R"({"type":"any"})", R"({"$ref":"#/nowhere"})", R"({"pattern":"\\bword\\b"})"})
+    expect(compiled(
+               pick(R"({"type":"object","properties":{"x":)" + std::string(odd) + R"(},"required":["x"]})")),
+           {call("pick", R"({"x": "y"})")}, true);
+  const auto takes = [&](const std::string& x, const std::string& value) {
+    expect(compiled(pick(R"({"type":"object","properties":{"x":)" + x + R"(},"required":["x"]})")),
+           {call("pick", R"({"x": )" + value + "}")}, true);
+  };
+  const std::string odd_pattern = R"("pattern":"(?<=a)b")";
+  takes(R"({"type":"string","not":{)" + odd_pattern + "}}", R"("c")");
+  takes(R"({"if":{)" + odd_pattern + R"(},"then":{"const":"b"}})", R"("c")");
+  takes(R"({"oneOf":[{"type":"string",)" + odd_pattern + R"(},{"type":"string","maxLength":5}]})", R"("c")");
+  takes(R"({"type":"object","properties":{"properties":{"type":"string",)" + odd_pattern + "}}}",
+        R"({"properties": "c"})");
+  takes(R"({"type":"object","patternProperties":{"(?<=a)b":{"type":"integer"}}})", R"({"b": "c"})");
+  EXPECT_FALSE(pick(
+      R"({"type":"object","properties":{"x":{"type":"array","minItems":1,"items":{"type":"integer","minimum":2,)"
+      R"("maximum":1}}},"required":["x"]})"));
+  EXPECT_FALSE(pick(
+      R"({"type":"object","properties":{"a":{"minimum":2,"maximum":1,"type":"integer"}},"required":["a"]})"))
+      << "no arguments at all are another thing";
+}
+
 TEST(tool_calls, one_may_be_all) {
   const auto due = calls(R"(,"must_call":true,"only_once":true)");
   expect(due, {add, add_all}, true);
@@ -80,7 +122,7 @@ TEST(tool_calls, faults_are_told_with_their_place) {
   };
   const error refused = error_of(
       R"({"tools":[{"function":{"name":"a","parameters":{}}},
-        {"function":{"name":"b","parameters":{"properties":{"x":{"uniqueItems":true,"items":{}}}}}}]})");
+        {"function":{"name":"b","strict":true,"parameters":{"properties":{"x":{"uniqueItems":true,"items":{}}}}}}]})");
   EXPECT_EQ(refused.param, "/tools/1/function/parameters/properties/x/uniqueItems") << refused.message;
   EXPECT_EQ(error_of(R"({"tools":[{"function":{"name":"a","parameters":{}}}],"response":{"type":5}})").param,
             "/type");

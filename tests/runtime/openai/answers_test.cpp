@@ -134,20 +134,42 @@ TEST(whole_answer, several_choices_stand_by_their_index_and_share_one_usage) {
   answer.add(1, ending(finish_reason::length, 5, 2));
   answer.add(0, ending(finish_reason::stop, 4, 0));
   EXPECT_FALSE(answer.complete());
-  answer.add(2, ending(finish_reason::abort, 1, 3));
+  answer.add(2, ending(finish_reason::timeout, 1, 3));
   EXPECT_TRUE(answer.complete());
   const auto body = nlohmann::json::parse(answer.body(identity, {.n = 3}, false, name));
   const std::vector<std::string> texts = {"a", "b", "c"};
-  const std::vector<std::string> reasons = {"stop", "length", "abort"};
+  const std::vector<std::string> reasons = {"stop", "length", "length"};
   ASSERT_EQ(body["choices"].size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(body["choices"][i]["index"], i);
     EXPECT_EQ(body["choices"][i]["message"]["content"], texts[i]);
     EXPECT_EQ(body["choices"][i]["finish_reason"], reasons[i]);
   }
+  EXPECT_EQ(body["choices"][2]["stop_reason"], "timeout");
   EXPECT_EQ(body["usage"],
             nlohmann::json::parse(R"({"prompt_tokens":3,"completion_tokens":10,"total_tokens":13,
       "prompt_tokens_details":{"cached_tokens":0}})"));
+}
+
+// Else a client would take it for whole.
+TEST(whole_answer, what_the_end_of_the_service_cuts_off_is_a_failure) {
+  whole_answer answer(2);
+  answer.add(0, saying("a"));
+  answer.add(0, ending(finish_reason::stop, 4, 0));
+  EXPECT_FALSE(answer.complete());
+  answer.add(1, ending(finish_reason::abort, 1, 3));
+  EXPECT_TRUE(answer.complete());
+  ASSERT_NE(answer.failure(), nullptr);
+  EXPECT_EQ(answer.failure()->code, error_code::unavailable);
+
+  chunk_stream stream(identity, {.stream = true}, false, name);
+  std::string sent;
+  stream.append(0, saying("a"), sent);
+  stream.append(0, ending(finish_reason::abort, 1, 3), sent);
+  EXPECT_TRUE(stream.ended());
+  EXPECT_NE(sent.find("\"content\":\"a\""), std::string::npos);
+  EXPECT_NE(sent.find("shutting down"), std::string::npos);
+  EXPECT_EQ(sent.find("\"finish_reason\":\""), std::string::npos);
 }
 
 TEST(whole_answer, each_prompt_counts_once_with_what_its_first_answer_found_cached) {

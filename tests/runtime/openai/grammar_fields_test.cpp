@@ -50,6 +50,11 @@ TEST(read_grammar, each_name_of_a_kind_gives_what_the_client_wrote) {
        grammar_spec{.kind = grammar_kind::choice, .choices = {"b", "a"}}},
       {R"({"guided_json":)" + schema + "}", by_schema},
       {R"({"guided_regex":"a+"})", of(grammar_kind::regex, "a+")},
+      {R"({"regex":"a+"})", of(grammar_kind::regex, "a+")},
+      {R"({"json_schema":)" + schema + "}", by_schema},
+      {R"({"json_schema":)" + json(schema).dump() + "}", by_schema},
+      {R"({"grammar":"root ::= \"a\"","json_schema":""})", of(grammar_kind::grammar, "root ::= \"a\"")},
+      {R"({"ebnf":"root ::= \"a\"","regex":""})", of(grammar_kind::grammar, "root ::= \"a\"")},
       {R"({"guided_choice":["b"]})", grammar_spec{.kind = grammar_kind::choice, .choices = {"b"}}},
       {R"({"guided_grammar":"start: \"a\""})", of(grammar_kind::grammar, "start: \"a\"")},
   };
@@ -57,7 +62,9 @@ TEST(read_grammar, each_name_of_a_kind_gives_what_the_client_wrote) {
     const reading got = read(body);
     ASSERT_TRUE(got.status.has_value()) << body << ": " << got.status.error().message;
     ASSERT_NE(got.spec, nullptr) << body;
-    EXPECT_EQ(*got.spec, expected) << body;
+    grammar_spec closed = expected;
+    closed.closed_objects = true;
+    EXPECT_EQ(*got.spec, closed) << body;
   }
 }
 
@@ -108,6 +115,11 @@ TEST(read_grammar, options_stand_beside_a_kind) {
   ASSERT_NE(ordered.spec, nullptr);
   EXPECT_EQ(ordered.spec->max_white_space, 3U);
   EXPECT_TRUE(ordered.spec->fixed_order);
+  EXPECT_TRUE(ordered.spec->closed_objects);
+  const auto open = read(
+      R"({"structured_outputs":{"json":{},"closed_objects":false,"disable_additional_properties":false}})");
+  ASSERT_NE(open.spec, nullptr);
+  EXPECT_FALSE(open.spec->closed_objects);
   const auto with_format =
       read(R"({"response_format":{"type":"json_object"},"guided_whitespace_pattern":null})");
   EXPECT_NE(with_format.spec, nullptr);
@@ -122,15 +134,16 @@ TEST(read_grammar, vllms_parameters_may_be_sent_whole) {
     if (!member.empty()) members[member] = json::parse(value);
     return read(R"({"structured_outputs":)" + members.dump() + "}");
   };
-  const grammar_spec expected{.kind = grammar_kind::json_schema, .text = R"({"type":"object"})"};
-  for (const char* flag : {"", "disable_fallback", "_backend_was_auto"}) {
+  grammar_spec expected{.kind = grammar_kind::json_schema, .text = R"({"type":"object"})"};
+  expected.closed_objects = true;
+  for (const char* flag : {"", "disable_fallback", "_backend_was_auto", "disable_additional_properties"}) {
     const reading got = whole(flag, "true");
     ASSERT_NE(got.spec, nullptr) << got.status.error().message;
     EXPECT_EQ(*got.spec, expected) << flag;
   }
   for (const auto& [member, value] :
        std::vector<std::pair<std::string, std::string>>{{"_backend", R"("xgrammar")"},
-                                                        {"disable_additional_properties", "true"},
+                                                        {"disable_additional_properties", "1"},
                                                         {"whitespace_pattern", R"(" ")"},
                                                         {"disable_fallback", "1"},
                                                         {"_backend_was_auto", R"("no")"}}) {
@@ -173,8 +186,7 @@ TEST(read_grammar, what_is_wrong_is_named_by_its_place) {
       {R"({"structured_outputs":{"json":{},"max_white_space":-1}})", "structured_outputs.max_white_space"},
       {R"({"structured_outputs":{"json":{},"whitespace_pattern":" "}})",
        "structured_outputs.whitespace_pattern"},
-      {R"({"structured_outputs":{"json":{},"disable_additional_properties":true}})",
-       "structured_outputs.disable_additional_properties"},
+      {R"({"structured_outputs":{"json":{},"closed_objects":1}})", "structured_outputs.closed_objects"},
       {R"({"structured_outputs":{"json":{},"regex":"a"}})", "structured_outputs.regex"},
       {R"({"response_format":{"type":"json_object"},"guided_regex":"a"})", "guided_regex"},
       {R"({"response_format":{"type":"json_object","schema":{}}})", "response_format"},

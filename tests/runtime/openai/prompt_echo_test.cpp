@@ -141,10 +141,10 @@ TEST(prompt_echo, fails_where_a_request_ends_before_its_prompts_log_probabilitie
 }
 
 TEST(prompt_echo, of_a_prompt_that_was_shortened_is_what_was_computed) {
-  const auto text_of = [](const std::string& sent, bool has_warning) {
+  const auto text_of = [](const std::string& sent, bool is_cut) {
     const parsed_request request = parsed(R"({"prompt":")" + sent + R"("})");
     stream_event event = first_token();  // of the tokens "a", "b" and "c"
-    if (has_warning) event.warnings = {"shortened"};
+    event.is_prompt_cut = is_cut;
     prompt_echo(request, letters).add_to(0, event);
     return event.text;
   };

@@ -27,6 +27,27 @@ json completion_body(const std::string& members = "{}") {
   return body;
 }
 
+TEST(parse_request, members_that_are_not_known_are_told) {
+  const auto warnings = [](const std::string& members) {
+    const auto parsed = parse_chat(
+        json::parse(R"({"model":"m","messages":[{"role":"user","content":"hi"}],"metadata":{},"stop":null)" +
+                    members + "}"),
+        {"m", 1000, 20, 1});
+    EXPECT_TRUE(parsed) << members;
+    return parsed ? parsed->generation.warnings : std::vector<std::string>();
+  };
+  EXPECT_TRUE(warnings("").empty());
+  EXPECT_TRUE(
+      warnings(R"(,"temperature":1,"tools":[],"stream_options":null,"logprobs":false,"n":1)").empty());
+  EXPECT_EQ(warnings(R"(,"temprature":1,"n_predict":2)"),
+            (std::vector<std::string>{"temprature is not known here, and was ignored",
+                                      "n_predict is not known here, and was ignored"}));
+  std::string many;
+  for (int i = 0; i < 50; ++i) many += ",\"" + std::string(100, 'x') + std::to_string(i) + "\":1";
+  EXPECT_EQ(warnings(many).size(), 8U);
+  EXPECT_LT(warnings(many).front().size(), 100U);
+}
+
 TEST(parse_chat, reads_every_sampling_field) {
   const auto parsed = parse_chat(chat_body(R"({
       "max_tokens":5,"min_tokens":2,"temperature":0.5,"top_p":0.25,"top_k":7,"min_p":0.125,"presence_penalty":1.5,

@@ -1,0 +1,16 @@
+// Objects with no members but those that their schema names, where it says nothing of others: what authors
+// mean who leave out "additionalProperties": false.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+namespace troupe::json_schema {
+
+// The parts of the schema that may be read so: every value that is left is one that the schema allows as it
+// is, and no part of it is left without values for want of other members. Not parts that speak of the same
+// object as others do (allOf, not, if, const, dependentSchemas, beside a $ref), nor alternatives of a oneOf
+// that no text of a required member tells apart, nor what references from such places lead to; none at all
+// where inner parts have an $id. An object without `properties` stays open. In time linear in the schema.
+std::unordered_set<const nlohmann::ordered_json*> objects_to_close(const nlohmann::ordered_json& schema);
+
+}  // namespace troupe::json_schema
