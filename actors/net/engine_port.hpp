@@ -47,6 +47,8 @@ struct model_card {
   std::int32_t max_model_len = 0;
   std::int32_t vocab_size = 0;
   std::int64_t created = 0;  // unix seconds
+  // The answer of /tokenizer_info; null: there is no tokenizer yet.
+  std::shared_ptr<const std::string> tokenizer_info = nullptr;
 };
 
 using openai::tokenize_request;

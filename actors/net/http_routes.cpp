@@ -12,12 +12,13 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, resource>, 12> routes{{
+constexpr std::array<std::pair<std::string_view, resource>, 13> routes{{
     {"/v1/models", resource::model_list},
     {"/v1/chat/completions", resource::chat},
     {"/v1/completions", resource::completion},
     {"/tokenize", resource::tokenize},
     {"/detokenize", resource::detokenize},
+    {"/tokenizer_info", resource::tokenizer_info},
     {"/health", resource::health},
     {"/livez", resource::livez},
     {"/readyz", resource::readyz},
@@ -132,6 +133,10 @@ http_response answer_get(const route& found, const engine_port& port, std::strin
       return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = port.metrics_text()};
     case resource::status_page:
       return answer_status_page();
+    case resource::tokenizer_info: {
+      const auto info = port.model().tokenizer_info;
+      return info ? http_response{.body = *info} : answer_status(false, port.status().reason);
+    }
     case resource::model_list:
     case resource::model: {
       const model_card card = port.model();

@@ -16,6 +16,7 @@ enum class resource {
   completion,
   tokenize,
   detokenize,
+  tokenizer_info,
   health,
   livez,
   readyz,

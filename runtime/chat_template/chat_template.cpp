@@ -28,6 +28,7 @@ bool explains_tool_calls(std::string_view source) {
 }  // namespace
 
 struct chat_template::program {
+  std::string source;
   jinja::block statements;
   template_limits limits;
   bool writes_tool_calls = false;
@@ -42,7 +43,7 @@ result<chat_template> chat_template::compile(std::string_view source, template_l
   if (!statements) return tl::unexpected(statements.error());
   chat_template compiled;
   compiled.program_ =
-      std::make_shared<const program>(program{std::move(*statements), limits, explains_tool_calls(source)});
+      std::make_shared<const program>(program{std::string(source), std::move(*statements), limits, explains_tool_calls(source)});
   compiled.reasons_ = source.find(reasoning_marks::closing) != std::string_view::npos;
   return compiled;
 }
@@ -60,6 +61,8 @@ chat_template chat_template::with_reasoning(bool reasons) const {
   other.reasons_ = reasons;
   return other;
 }
+
+std::string_view chat_template::source() const { return program_->source; }
 
 bool chat_template::writes_tool_calls() const { return program_->writes_tool_calls; }
 

@@ -34,6 +34,8 @@ class chat_template {
   // tools, ... Errors: invalid_argument (raise_exception, a type error), resource limits by name.
   result<std::string> render(const nlohmann::ordered_json& context) const;
 
+  std::string_view source() const;
+
   // Whether it offers `tools` and has their calls written in the form of runtime/grammar/tool_calls.hpp.
   bool writes_tool_calls() const;
 

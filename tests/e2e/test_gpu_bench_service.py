@@ -101,7 +101,7 @@ def trial(tmp_path, monkeypatch):
 
     def run_with(fault, *options, checks=gpu_service.default_checks, device="cpu"):
         troupe = program(tmp_path / "troupe", f"exec {sys.executable} {STAND_IN} '{fault}' \"$@\"\n")
-        run = gpu.Run(argparse.Namespace(out=tmp_path, work=tmp_path, seconds=None, rounds=1, troupe=troupe, device=device))
+        run = gpu.Run(argparse.Namespace(out=tmp_path, work=tmp_path, seconds=None, rounds=1, troupe=troupe, device=device, no_torch=False))
         run.begin("service")
         gpu_service.try_server(run, "tried", tmp_path / "model.gguf", list(options), checks)
         return run.store.problems_of("service"), run.store.service()["tried"]

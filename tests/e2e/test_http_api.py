@@ -4,6 +4,7 @@ import json
 import socket
 import urllib.request
 
+import jinja2
 import openai
 import pytest
 
@@ -70,6 +71,15 @@ def test_tokenize_and_detokenize_are_inverse(service):
     made = post(service, "/tokenize", {"model": MODEL, "prompt": text})
     assert made["count"] == len(made["tokens"]) and made["max_model_len"] > 0
     assert post(service, "/detokenize", {"model": MODEL, "tokens": made["tokens"]})["prompt"] == text
+
+
+def test_a_client_learns_how_to_render_and_to_count(service):
+    info = json.loads(service.get("/tokenizer_info"))
+    assert (info["bos_token"], info["eos_token"], info["pad_token"]) == ("<|im_start|>", "<|im_end|>", "<|im_end|>")
+    rendered = jinja2.Template(info["chat_template"]).render(messages=QUESTION, add_generation_prompt=True)
+    tokens = [post(service, "/tokenize", {"model": MODEL, **body})["tokens"]
+              for body in ({"messages": QUESTION}, {"prompt": rendered, "add_special_tokens": False})]
+    assert tokens[0] == tokens[1]
 
 
 def test_a_stop_string_ends_the_text_before_it(client):
