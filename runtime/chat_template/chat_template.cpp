@@ -42,8 +42,8 @@ result<chat_template> chat_template::compile(std::string_view source, template_l
   auto statements = jinja::parse_template(source, limits.max_depth);
   if (!statements) return tl::unexpected(statements.error());
   chat_template compiled;
-  compiled.program_ =
-      std::make_shared<const program>(program{std::string(source), std::move(*statements), limits, explains_tool_calls(source)});
+  compiled.program_ = std::make_shared<const program>(
+      program{std::string(source), std::move(*statements), limits, explains_tool_calls(source)});
   compiled.reasons_ = source.find(reasoning_marks::closing) != std::string_view::npos;
   return compiled;
 }

@@ -84,8 +84,9 @@ TEST_F(http_server_test, a_refused_route_tells_what_was_asked_for_and_what_there
     return json::parse(answer.body)["error"]["message"].get<std::string>();
   };
   const std::string unknown = message(client.get("/v1/chat/completion%22s"));
-  for (const char* words : {"GET /v1/chat/completion\"s", "POST /v1/chat/completions, /v1/completions",
-                            "/tokenize", "GET /v1/models, /health", "/metrics", "/v1/requests/{id}"})
+  for (const char* words :
+       {"GET /v1/chat/completion\"s", "POST /v1/chat/completions, /v1/completions", "/tokenize",
+        "GET /v1/models, /tokenizer_info, /health", "/metrics", "/v1/requests/{id}"})
     EXPECT_NE(unknown.find(words), std::string::npos) << unknown;
   EXPECT_LT(message(client.get("/" + std::string(5000, 'x'))).size(), 600U);
   EXPECT_EQ(message(client.get("/v1/completions", "DELETE")), "/v1/completions takes only POST, not DELETE");
