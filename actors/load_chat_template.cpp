@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/bucketing/text_file.hpp"
+#include "runtime/reasoning.hpp"
 
 namespace troupe {
 namespace {
@@ -29,6 +30,12 @@ result<chat_template> template_of(const gguf::file& model, const std::string& pa
   return compile(*source, template_key);
 }
 
+// Whether the end of it would not be seen, since control tokens are not shown.
+bool hides_reasoning(const tokenizer& vocabulary) {
+  const auto closing = vocabulary.find(reasoning_marks::closing);
+  return closing && vocabulary.is_special(*closing);
+}
+
 }  // namespace
 
 result<chat_template> read_chat_template(const std::string& path) {
@@ -37,11 +44,17 @@ result<chat_template> read_chat_template(const std::string& path) {
   return compile(*source, path);
 }
 
-result<chat_template> load_chat_template(const gguf::file& model, const engine_options& options) {
+result<chat_template> load_chat_template(const gguf::file& model, const tokenizer& vocabulary,
+                                         const engine_options& options) {
   auto loaded = template_of(model, options.chat_template_path);
   if (!loaded) return loaded;
-  chat_template chosen = loaded->with_arguments(options.template_arguments);
-  return options.reasons ? chosen.with_reasoning(*options.reasons) : chosen;
+  const chat_template chosen = loaded->with_arguments(options.template_arguments);
+  const bool reasons = options.reasons.value_or(chosen.reasons());
+  const bool is_hidden = reasons && hides_reasoning(vocabulary);
+  if (is_hidden)
+    spdlog::warn("{} is no text in this model: what it thinks is not told from its answers",
+                 reasoning_marks::closing);
+  return chosen.with_reasoning(reasons && !is_hidden);
 }
 
 }  // namespace troupe

@@ -24,7 +24,6 @@
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/isolation/executor_place.hpp"
 #include "runtime/model/model.hpp"
-#include "runtime/reasoning.hpp"
 
 namespace troupe {
 namespace {
@@ -48,24 +47,13 @@ result<std::optional<draft_file>> read_draft_file(executor_place& place, const e
   return std::move(*file);
 }
 
-// Whether the end of it would not be seen, since control tokens are not shown.
-bool hides_reasoning(const tokenizer& vocabulary) {
-  const auto closing = vocabulary.find(reasoning_marks::closing);
-  return closing && vocabulary.is_special(*closing);
-}
-
 result<model_files> read_files(executor_place& place, const engine_options& options) {
   const result<model_ptr> model = place.add_model(options.model_path);
   if (!model) return tl::unexpected<error>(model.error());
   const result<tokenizer_ptr> vocabulary = load_tokenizer((*model)->file);
   if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
-  auto loaded = load_chat_template((*model)->file, options);
+  auto loaded = load_chat_template((*model)->file, **vocabulary, options);
   if (!loaded) return tl::unexpected<error>(loaded.error());
-  if (loaded->reasons() && hides_reasoning(**vocabulary)) {
-    spdlog::warn("{} is no text in this model: what it thinks is not told from its answers",
-                 reasoning_marks::closing);
-    loaded = loaded->with_reasoning(false);
-  }
   const auto chat = std::make_shared<const chat_template>(std::move(*loaded));
   const result<std::int32_t> context = context_length(options, (*model)->config.context_length);
   if (!context) return tl::unexpected<error>(context.error());

@@ -25,4 +25,16 @@ inline std::size_t space_at_start(std::string_view text) {
   return std::min(text.find_first_not_of(white_space), text.size());
 }
 
+// Where a mark stands in a text that may go on, and what of the text is surely in front of it.
+struct mark_search {
+  std::size_t at = 0;    // npos: it is not there yet
+  std::size_t told = 0;  // bytes: without white space before the mark, or what may become either
+  bool found() const { return at != std::string_view::npos; }
+};
+inline mark_search look_for(std::string_view mark, std::string_view text) {
+  const std::size_t at = text.find(mark);
+  const std::size_t begun = at == std::string_view::npos ? begun_at_end(text, mark) : text.size() - at;
+  return {at, without_space_at_end(text.substr(0, text.size() - begun))};
+}
+
 }  // namespace troupe

@@ -21,9 +21,9 @@ reasoning_start at_end_of(std::string_view text) {
 
 // A message that was cut off while the model was thinking is gone on with there.
 reasoning_start within(const nlohmann::ordered_json& message) {
-  const nlohmann::ordered_json content = message.value("content", nlohmann::ordered_json());
-  if (!content.is_string()) return reasoning_start::none;
-  const auto& text = content.get_ref<const std::string&>();
+  const auto content = message.find("content");
+  if (content == message.end() || !content->is_string()) return reasoning_start::none;
+  const auto& text = content->get_ref<const std::string&>();
   const std::size_t opening = text.rfind(reasoning_marks::opening),
                     closing = text.rfind(reasoning_marks::closing);
   const bool is_open = opening != std::string::npos && (closing == std::string::npos || closing < opening);

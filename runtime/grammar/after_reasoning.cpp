@@ -1,5 +1,6 @@
 #include "runtime/grammar/after_reasoning.hpp"
 
+#include "runtime/grammar/structural_tag.hpp"
 #include "runtime/text_ends.hpp"
 
 namespace troupe::grammar {
@@ -13,20 +14,14 @@ regex_id space(regex_store& regex) {
   return regex.repeat(regex.bytes(blanks), 0, most_space);
 }
 
-// Any text that ends with the mark and has no other.
-regex_id up_to(regex_store& regex, std::string_view mark) {
-  const regex_id any = regex.any_bytes(), closing = regex.literal(mark);
-  const regex_id beyond = regex.concat({any, closing, regex.bytes(byte_set::all()), any});
-  return regex.difference(regex.concat({regex.any_text(), closing}), beyond);
-}
-
 }  // namespace
 
 void put_after_reasoning(grammar_builder& builder, reasoning_start reasoning) {
   if (reasoning == reasoning_start::none || !builder.start()) return;
   regex_store& regex = builder.regex();
   builder.begin_after(reasoning);
-  const regex_id thought = regex.concat({up_to(regex, reasoning_marks::closing), space(regex)});
+  const regex_id closing = regex.literal(reasoning_marks::closing);
+  const regex_id thought = regex.concat({text_up_to(regex, closing, closing), space(regex)});
   const symbol_id answer = *builder.start();
   if (reasoning == reasoning_start::begun)
     return builder.set_start(builder.sequence({builder.lexeme(thought, true), answer}));

@@ -39,18 +39,23 @@ result<void> check(const structural_tags& spec, const grammar_limits& limits) {
 
 }  // namespace
 
+regex_id text_up_to(regex_store& regex, regex_id mark, regex_id marks) {
+  const regex_id any = regex.any_bytes(), with_mark = regex.concat({any, marks, any});
+  // Its last byte is the first that completes any.
+  const regex_id beyond = regex.concat({with_mark, regex.bytes(byte_set::all()), any});
+  return regex.difference(regex.concat({regex.any_text(), mark}), beyond);
+}
+
 result<symbol_id> structural_tag_symbol(grammar_builder& builder, const structural_tags& spec) {
   if (auto checked = check(spec, builder.limits()); !checked) return tl::unexpected(checked.error());
   regex_store& regex = builder.regex();
   const std::set<std::string_view> triggers(spec.triggers.begin(), spec.triggers.end());
   const regex_id any = regex.any_bytes(), trigger = regex.one_of(spec.triggers);
   const regex_id with_trigger = regex.concat({any, trigger, any});
-  const regex_id any_text = regex.any_text(), free = regex.difference(any_text, with_trigger);
-  // The free text up to a trigger: the trigger's last byte is the first that completes any.
-  const regex_id beyond = regex.concat({with_trigger, regex.bytes(byte_set::all()), any});
+  const regex_id free = regex.difference(regex.any_text(), with_trigger);
   std::map<std::string_view, regex_id> firsts;
   for (const std::string_view start : triggers)
-    firsts[start] = regex.difference(regex.concat({any_text, regex.literal(start)}), beyond);
+    firsts[start] = text_up_to(regex, regex.literal(start), trigger);
   std::vector<symbol_id> tags;
   for (const structural_tag& tag : spec.tags) {
     std::vector<regex_id> begins;

@@ -8,6 +8,10 @@
 
 namespace troupe::grammar {
 
+// Any text that ends with `mark` and in which none of `marks` (of which it is one) was complete before. Both
+// are expressions of `regex`.
+regex_id text_up_to(regex_store& regex, regex_id mark, regex_id marks);
+
 struct structural_tag {
   std::string begin;  // starts with a trigger
   symbol_id content{};

@@ -29,10 +29,10 @@ const json* field_reader::find(std::string_view name) const {
   return member->is_null() ? nullptr : &*member;
 }
 
-std::vector<std::string> field_reader::unread() const {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : object_.items())
-    if (std::ranges::find(read_, &value) == read_.end()) names.push_back(name);
+std::vector<std::string_view> field_reader::unread() const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : object_.get_ref<const json::object_t&>())
+    if (std::ranges::find(read_, &value) == read_.end()) names.emplace_back(name);
   return names;
 }
 

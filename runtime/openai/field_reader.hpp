@@ -30,7 +30,7 @@ class field_reader {
   void read(std::string_view name, std::vector<token_id>& target, std::size_t max_count);
 
   // The names of members that nobody has asked for, as they stand.
-  std::vector<std::string> unread() const;
+  std::vector<std::string_view> unread() const;
 
   void reject(std::string_view name, std::string message, error_code code = error_code::invalid_argument);
   bool ok() const { return !error_.has_value(); }

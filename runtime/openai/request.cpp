@@ -96,7 +96,7 @@ std::vector<std::string> warnings_of(const field_reader& fields) {
       "safety_identifier", "store", "service_tier",     "traceparent",
       "tracestate"};
   std::vector<std::string> warnings;
-  for (const std::string& name : fields.unread())
+  for (const std::string_view name : fields.unread())
     if (warnings.size() < most && std::ranges::find(harmless, name) == harmless.end())
       warnings.push_back(fmt::format("{} is not known here, and was ignored", name.substr(0, longest_name)));
   return warnings;

@@ -37,18 +37,14 @@ answer_part tool_call_reader::add(std::string_view piece) {
 
 // Whether there is more to read: each of these.
 bool tool_call_reader::read_content(answer_part& into) {
-  const std::size_t opening = kept_.find(form::before_name);
-  const bool has_opened = opening != std::string::npos;
-  const std::string_view before = std::string_view(kept_).substr(0, opening);
-  const std::size_t may_open = has_opened ? 0 : begun_at_end(before, form::before_name);
-  const std::size_t told = without_space_at_end(before.substr(0, before.size() - may_open));
-  into.content += before.substr(0, told);
-  if (has_opened) {
-    space_ = opening - told;
+  const mark_search opening = look_for(form::before_name, kept_);
+  into.content.append(kept_, 0, opening.told);
+  if (opening.found()) {
+    space_ = opening.at - opening.told;
     place_ = place::name;
   }
-  kept_.erase(0, told);
-  return has_opened;
+  kept_.erase(0, opening.told);
+  return opening.found();
 }
 
 bool tool_call_reader::read_name(answer_part& into) {

@@ -43,16 +43,12 @@ bool reasoning_reader::read_opening() {
 
 bool reasoning_reader::read_reasoning(parts& into) {
   if (!has_told_reasoning_) kept_.erase(0, space_at_start(kept_));
-  const std::size_t closing = kept_.find(reasoning_marks::closing);
-  const bool is_closed = closing != std::string::npos;
-  const std::string_view before = std::string_view(kept_).substr(0, closing);
-  const std::size_t may_close = is_closed ? 0 : begun_at_end(before, reasoning_marks::closing);
-  const std::size_t told = without_space_at_end(before.substr(0, before.size() - may_close));
-  into.reasoning += before.substr(0, told);
-  has_told_reasoning_ = has_told_reasoning_ || told > 0;
-  kept_.erase(0, is_closed ? closing + reasoning_marks::closing.size() : told);
-  if (is_closed) place_ = place::behind;
-  return is_closed;
+  const mark_search closing = look_for(reasoning_marks::closing, kept_);
+  into.reasoning.append(kept_, 0, closing.told);
+  has_told_reasoning_ = has_told_reasoning_ || closing.told > 0;
+  kept_.erase(0, closing.found() ? closing.at + reasoning_marks::closing.size() : closing.told);
+  if (closing.found()) place_ = place::behind;
+  return closing.found();
 }
 
 bool reasoning_reader::read_behind() {

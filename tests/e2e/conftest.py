@@ -7,6 +7,7 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -24,6 +25,7 @@ os.environ["XDG_CACHE_HOME"] = CACHE.name
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples"))  # for tcp_client
 BINARY = os.environ.get("TROUPE_BINARY", str(ROOT / "build" / "troupe"))
 MODEL = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 

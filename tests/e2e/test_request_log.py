@@ -4,16 +4,12 @@ import http.client
 import json
 import re
 import socket
-import sys
 import threading
 import time
 
 import pytest
 
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "examples"))
-from tcp_client import Client  # noqa: E402
+from tcp_client import Client
 
 CANARY = "xylophagous"
 MODEL_NAME = "SmolLM2-135M-Instruct"

@@ -3,7 +3,6 @@ import concurrent.futures
 import json
 import os
 import re
-import sys
 import urllib.request
 
 import jsonschema
@@ -11,10 +10,7 @@ import pytest
 from openai import OpenAI
 from random_schemas import Maker
 
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "examples"))
-from tcp_client import Client  # noqa: E402
+from tcp_client import Client
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 MODEL = "SmolLM2-135M-Instruct"

@@ -8,7 +8,6 @@ import pathlib
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 
@@ -18,10 +17,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from test_cli import refused, troupe
 
-from conftest import BINARY, MODEL, ROOT, Service, free_port
-
-sys.path.insert(0, str(ROOT / "examples"))
-from tcp_client import Client  # noqa: E402
+from conftest import BINARY, MODEL, Service, free_port
+from tcp_client import Client
 
 MODEL_NAME = "SmolLM2-135M-Instruct"
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
