@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct chat_prompt {
   nlohmann::ordered_json template_arguments = nullptr;  // chat_template/template_arguments.hpp; null: none
   // The answer goes on with the last message, whose end is left out.
   bool continue_final_message = false;
+  std::string_view field = "messages";  // as the client knows them, for errors; of a string that lasts
 };
 struct text_prompt {
   std::string text = {};

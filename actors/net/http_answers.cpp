@@ -10,17 +10,38 @@
 #include "actors/net/http_generation.hpp"
 #include "actors/net/request_tracker.hpp"
 #include "runtime/generation_request.hpp"
+#include "runtime/openai/answer_collector.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/prompt_echo.hpp"
 #include "runtime/openai/request_status.hpp"
+#include "runtime/openai/responses/response_request.hpp"
 #include "runtime/openai/tokenize.hpp"
-#include "runtime/openai/whole_answer.hpp"
 
 namespace troupe::net {
 namespace {
 
 constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 const std::string nothing;
+
+result<openai::parsed_request> parse_body(resource target, openai::json body,
+                                          const openai::request_context& context) {
+  if (target == resource::response) return openai::parse_response(std::move(body), context);
+  return target == resource::chat ? openai::parse_chat(body, context)
+                                  : openai::parse_completion(body, context);
+}
+
+// What the names of such answers begin with. Some clients look for it.
+std::string_view name_prefix(openai::answer_kind kind) {
+  switch (kind) {
+    case openai::answer_kind::chat:
+      return "chatcmpl-";
+    case openai::answer_kind::response:
+      return "resp_";
+    case openai::answer_kind::completion:
+      break;
+  }
+  return "cmpl-";
+}
 
 usage tokens_of(const request_state& known) {
   return {known.prompt_tokens, known.generated_tokens, known.cached_tokens};
@@ -53,7 +74,8 @@ asio::awaitable<bool> http_connection::generate(resource target, openai::json& b
   }
   if (request_.id.empty()) request_.id = *name;
   const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
-  const answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id, *name);
+  answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id, *name);
+  plan.identity.repeated = std::move(parsed->repeated);
   const openai::prompt_echo echo(*parsed, plan.name);
   std::vector<generation_request> requests = std::move(parsed->further);
   requests.insert(requests.begin(), std::move(parsed->generation));
@@ -73,9 +95,7 @@ asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(res
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
                                         shared_->random()};
   const std::function<void()> parse = [&] {
-    parsed = target == resource::chat ? openai::parse_chat(body, context)
-                                      : openai::parse_completion(body, context);
-    body = nullptr;
+    parsed = parse_body(target, std::exchange(body, nullptr), context);
   };
   co_await on_body(parse);
   // A proxy in front knows its tenants better than they themselves.
@@ -93,15 +113,15 @@ asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(res
 }
 
 result<std::string> http_connection::name_request(const openai::parsed_request& parsed) {
-  const char* const prefix = parsed.answer.kind == openai::answer_kind::chat ? "chatcmpl" : "cmpl";
+  const std::string_view prefix = name_prefix(parsed.answer.kind);
   if (!parsed.request_id.empty()) {
-    std::string name = fmt::format("{}-{}", prefix, parsed.request_id);
+    std::string name = fmt::format("{}{}", prefix, parsed.request_id);
     if (!shared_->requests.contains(name)) return name;
     return fail(error_code::invalid_argument,
                 fmt::format("request_id {} names a request that is under way", parsed.request_id),
                 "request_id");
   }
-  std::string name = fmt::format("{}-{}", prefix, request_.request_id);
+  std::string name = fmt::format("{}{}", prefix, request_.request_id);
   // Proxies and retries send one X-Request-Id more than once: then it is no name.
   if (!request_.request_id.empty() && !shared_->requests.contains(name)) return name;
   return draw_name(prefix, shared_->random);
@@ -114,7 +134,8 @@ answer_plan http_connection::plan_answer(openai::answer_options options, bool wi
       {}, options, with_logprobs, [&port = shared_->port](token_id id) { return port.token_text(id); }};
   plan.identity.id = std::move(name);
   plan.identity.model = std::move(model);
-  if (options.tool_calls) plan.identity.call_id = shared_->random();
+  if (options.tool_calls || options.kind == openai::answer_kind::response)
+    plan.identity.call_id = shared_->random();
   plan.identity.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   return plan;
 }
@@ -142,21 +163,21 @@ asio::awaitable<bool> http_connection::answer_whole(std::vector<generation_reque
   const request_report begun = report_of(requests.front(), plan);
   http_generation generation(*shared_, requests, open_mailbox<tagged_event>(unbounded), begun);
   tracked_ = true;
-  openai::whole_answer answer(plan.options.choices());
-  while (!answer.complete()) {
+  const auto answer = openai::make_answer_collector(plan.options);
+  while (!answer->complete()) {
     const bool listening = co_await wait_for_news(nothing);
     if (!listening) co_return false;
     for (tagged_event& entry : generation.take()) {
       echo.add_to(entry.stream, entry.event);
-      answer.add(entry.stream, std::move(entry.event));
+      answer->add(entry.stream, std::move(entry.event));
     }
   }
   co_await stop_watching();
   http_response response;
-  if (const error* const failure = answer.failure()) {
+  if (const error* const failure = answer->failure()) {
     response = error_response(*failure);
   } else {
-    response.body = answer.body(plan.identity, plan.options, plan.with_logprobs, plan.name);
+    response.body = answer->body(plan.identity, plan.options, plan.with_logprobs, plan.name);
   }
   co_return co_await respond(response);
 }
@@ -298,7 +319,7 @@ asio::awaitable<bool> http_connection::describe_request(const std::string& name)
   } else {
     response = error_response({error_code::not_found,
                                "no request of this id is under way; an id is the answer's \"id\", or the "
-                               "X-Request-Id header with its chatcmpl- or cmpl- before it",
+                               "X-Request-Id header with its chatcmpl-, cmpl- or resp_ before it",
                                "id"});
   }
   co_return co_await respond(response);

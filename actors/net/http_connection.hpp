@@ -74,7 +74,7 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
                                         const std::function<std::string()>& write_out);
   // Does `work` on the body, or on what came of it: now, or in the background where the body is large.
   asio::awaitable<void> on_body(const std::function<void()>& work);
-  // "chatcmpl-" and the client's name for the request, or one that is drawn.
+  // "chatcmpl-", "cmpl-" or "resp_" and the client's name for the request, or one that is drawn.
   result<std::string> name_request(const openai::parsed_request& parsed);
   request_report report_of(const generation_request& request, const answer_plan& plan) const;
   answer_plan plan_answer(openai::answer_options options, bool with_logprobs, std::string model,

@@ -48,7 +48,7 @@ bool names_other_version(std::string_view text) {
 // For an answer to who has given the request no name.
 std::string draw_request_id() {
   thread_local std::mt19937_64 random{std::random_device{}()};
-  return draw_name("req", random);
+  return draw_name("req-", random);
 }
 
 }  // namespace

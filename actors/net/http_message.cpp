@@ -90,7 +90,7 @@ http_response error_response(int status, std::string message) {
 std::string draw_name(std::string_view prefix, std::mt19937_64& random) {
   const std::uint64_t high = random();
   const std::uint64_t low = random();
-  return fmt::format("{}-{:016x}{:016x}", prefix, high, low);
+  return fmt::format("{}{:016x}{:016x}", prefix, high, low);
 }
 
 std::string response_head(const http_response& response, std::string_view length_field,

@@ -42,7 +42,8 @@ http_response error_response(const error& failure);
 // The same for what HTTP itself refuses: 405, 408, 415, 417, 431, 505, ...
 http_response error_response(int status, std::string message);
 
-// The name of an answer, "chatcmpl-" and 32 digits: told apart from all others by it, and no secret.
+// The name of an answer, a prefix such as "chatcmpl-" and 32 digits: told apart from all others by it, and no
+// secret.
 std::string draw_name(std::string_view prefix, std::mt19937_64& random);
 
 // Status line and header fields, up to and with the empty line. `length_field` is "Content-Length: 12" or

@@ -12,10 +12,11 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, resource>, 13> routes{{
+constexpr std::array<std::pair<std::string_view, resource>, 14> routes{{
     {"/v1/models", resource::model_list},
     {"/v1/chat/completions", resource::chat},
     {"/v1/completions", resource::completion},
+    {"/v1/responses", resource::response},
     {"/tokenize", resource::tokenize},
     {"/detokenize", resource::detokenize},
     {"/tokenizer_info", resource::tokenizer_info},
@@ -104,8 +105,8 @@ std::optional<route> find_route(std::string_view path) {
 bool takes_post(resource target) { return takes_body(target) || target == resource::reset_prefix_cache; }
 
 bool takes_body(resource target) {
-  return target == resource::chat || target == resource::completion || target == resource::tokenize ||
-         target == resource::detokenize;
+  return target == resource::chat || target == resource::completion || target == resource::response ||
+         target == resource::tokenize || target == resource::detokenize;
 }
 
 std::optional<http_response> refuse_route(const std::optional<route>& found, const request_line& request) {

@@ -14,6 +14,7 @@ enum class resource {
   model,
   chat,
   completion,
+  response,
   tokenize,
   detokenize,
   tokenizer_info,

@@ -91,8 +91,8 @@ void request_tracker::add_times(const request_times& of) {
 
 request_wishes wishes_of(const generation_request& request, const openai::answer_options& options) {
   const sampling_params& sampling = request.sampling;
-  return {options.kind == openai::answer_kind::chat, request.n, sampling.max_tokens, sampling.temperature,
-          sampling.top_p};
+  return {options.kind != openai::answer_kind::completion, request.n, sampling.max_tokens,
+          sampling.temperature, sampling.top_p};
 }
 
 // No memory for a line, or a full disk: the request itself is not the worse for it.

@@ -10,7 +10,8 @@ bool shows_something(const stream_event& event) {
 }  // namespace
 
 sse_stream::sse_stream(const answer_plan& plan, const request_line& request)
-    : request_(request), chunks_(plan.identity, plan.options, plan.with_logprobs, plan.name) {}
+    : request_(request),
+      answer_(openai::make_answer_stream(plan.identity, plan.options, plan.with_logprobs, plan.name)) {}
 
 std::string sse_stream::encode(const std::vector<tagged_event>& events) {
   std::string data;
@@ -20,7 +21,7 @@ std::string sse_stream::encode(const std::vector<tagged_event>& events) {
       refusal_ = entry.event.end->failure;
       return {};
     }
-    chunks_.append(entry.stream, entry.event, data);
+    answer_->append(entry.stream, entry.event, data);
   }
   if (data.empty()) return {};
   std::string out;
@@ -28,7 +29,7 @@ std::string sse_stream::encode(const std::vector<tagged_event>& events) {
   started_ = true;
   if (request_.version == 10) return out + data;
   append_chunk(out, data);
-  if (chunks_.ended()) out += last_chunk;
+  if (answer_->ended()) out += last_chunk;
   return out;
 }
 

@@ -1,5 +1,6 @@
 // The events of one request as the bytes of a streamed HTTP answer: head, server-sent events, framing.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,7 +8,7 @@
 #include "actors/net/http_message.hpp"
 #include "actors/net/live_generation.hpp"
 #include "runtime/openai/answer_parts.hpp"
-#include "runtime/openai/chunk_stream.hpp"
+#include "runtime/openai/answer_stream.hpp"
 #include "runtime/openai/request.hpp"
 
 namespace troupe::net {
@@ -28,7 +29,7 @@ class sse_stream {
 
   // What to write for these events, in one piece; empty where they show nothing.
   std::string encode(const std::vector<tagged_event>& events);
-  bool ended() const { return refusal_.has_value() || chunks_.ended(); }
+  bool ended() const { return refusal_.has_value() || answer_->ended(); }
   // Bytes that mean nothing to the client; empty while nothing has been encoded.
   const std::string& comment() const;
   // The request was refused before anything was shown: the answer is an error with its own status.
@@ -38,7 +39,7 @@ class sse_stream {
   std::string head() const;
 
   request_line request_;
-  openai::chunk_stream chunks_;
+  std::unique_ptr<openai::answer_stream> answer_;
   bool started_ = false;
   std::optional<error> refusal_;
 };

@@ -68,15 +68,15 @@ struct prompt_builder {
     auto text = chat.render(context);
     const bool has_instructions = !knows_tools && !prompt.tools.is_null();
     if (!text && has_instructions && tell_the_user_instead(context["messages"])) text = chat.render(context);
-    if (!text) return fail(text.error().code, text.error().message, "messages");
+    if (!text) return fail(text.error().code, text.error().message, std::string(prompt.field));
     if (!may_go_on || (prompt.continue_final_message && !cut_at_mark(*text)))
       return fail(
           error_code::invalid_argument,
           "continue_final_message needs a last message with a text that the chat template writes as it is",
-          "messages");
+          std::string(prompt.field));
     return not_empty(
         vocabulary.encode(*text, {.add_special_tokens = prompt.add_special_tokens, .parse_special = true}),
-        "messages");
+        prompt.field);
   }
 
   prompt_tokens operator()(const text_prompt& prompt) const {
@@ -95,8 +95,9 @@ struct prompt_builder {
     return not_empty(prompt.ids, "prompt");
   }
 
-  static prompt_tokens not_empty(std::vector<token_id> ids, const char* param) {
-    if (ids.empty()) return fail(error_code::invalid_argument, "the prompt must not be empty", param);
+  static prompt_tokens not_empty(std::vector<token_id> ids, std::string_view param) {
+    if (ids.empty())
+      return fail(error_code::invalid_argument, "the prompt must not be empty", std::string(param));
     return ids;
   }
 };
@@ -109,7 +110,8 @@ result<std::vector<token_id>> build_prompt(const generation_request& request, co
 }
 
 std::string_view field_of_prompt(const generation_request& request) {
-  return std::holds_alternative<chat_prompt>(request.prompt) ? "messages" : "prompt";
+  const auto* const chat = std::get_if<chat_prompt>(&request.prompt);
+  return chat == nullptr ? "prompt" : chat->field;
 }
 
 }  // namespace troupe

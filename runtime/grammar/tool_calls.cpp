@@ -80,9 +80,9 @@ class tool_call_writer {
     const auto tools = document.find("tools");
     if (tools == document.end() || !tools->is_array() || tools->empty()) return wrong("/tools", "no tools");
     limits_.max_compile_steps /= tools->size();  // which they share
-    const std::string only = document.value("only", "");
+    const json allowed = document.value("allowed", json::array());
     for (std::size_t i = 0; i < tools->size(); ++i)
-      if (auto added = add((*tools)[i], only, fmt::format("/tools/{}/function", i)); !added)
+      if (auto added = add((*tools)[i], allowed, fmt::format("/tools/{}/function", i)); !added)
         return tl::unexpected(added.error());
     const auto start = text(document);
     if (!start) return tl::unexpected(start.error());
@@ -91,19 +91,20 @@ class tool_call_writer {
   }
 
  private:
-  result<void> add(const json& tool, const std::string& only, const std::string& at) {
+  // `allowed`: the names of those that may be called; empty: all may.
+  result<void> add(const json& tool, const json& allowed, const std::string& at) {
     const json function = tool.value("function", json());
     if (!function.is_object() || !function.value("name", json()).is_string() ||
         !function.contains("parameters"))
       return wrong(at, "no function with a name and parameters");
-    const auto& name = function["name"].get_ref<const std::string&>();
-    if (!only.empty() && name != only) return {};
+    const json& name = function["name"];
+    if (!allowed.empty() && std::ranges::find(allowed, name) == allowed.end()) return {};
     auto arguments =
         arguments_of(function["parameters"], at + "/parameters", function.value("strict", false));
     if (!arguments) return tl::unexpected(arguments.error());
-    tools_.push_back(
-        {fmt::format("{}{}{}", tool_call_form::before_name, name, tool_call_form::before_arguments),
-         *arguments});
+    tools_.push_back({fmt::format("{}{}{}", tool_call_form::before_name, name.get_ref<const std::string&>(),
+                                  tool_call_form::before_arguments),
+                      *arguments});
     return {};
   }
 

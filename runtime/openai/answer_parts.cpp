@@ -75,9 +75,12 @@ std::optional<error> failure_of(const finished& end) {
   return error{error_code::unavailable, "the service is shutting down: the answer was cut off"};
 }
 
+std::string call_name(std::uint64_t call_id, std::size_t choice, std::size_t call) {
+  return fmt::format("call_{:016x}{:02x}{:04x}", call_id, choice, call);
+}
+
 void write_call_id(json_writer& out, std::uint64_t call_id, std::size_t choice, std::size_t call) {
-  out.key("id").string(fmt::format("call_{:016x}{:02x}{:04x}", call_id, choice, call));
-  out.key("type").string("function");
+  out.key("id").string(call_name(call_id, choice, call)).key("type").string("function");
 }
 
 void write_warnings(json_writer& out, std::span<const std::string> warnings) {

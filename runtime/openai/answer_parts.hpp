@@ -16,10 +16,11 @@ namespace troupe::openai {
 
 // What every answer to one request repeats.
 struct answer_identity {
-  std::string id;  // "chatcmpl-..." or "cmpl-..."
+  std::string id;  // "chatcmpl-...", "cmpl-..." or "resp_..."
   std::string model;
   std::int64_t created = 0;   // unix seconds
-  std::uint64_t call_id = 0;  // by chance: what the ids of its tool calls are made of
+  std::uint64_t call_id = 0;  // by chance: what the ids of its tool calls and items are made of
+  std::string repeated = {};  // of a response: the members of its request that it repeats, as JSON text
 };
 
 // "id", "object", "created", "model".
@@ -42,7 +43,9 @@ void write_stop_reason(json_writer& out, const finished& end);
 // Why there is no whole answer, if so: also where it was cut off, since nobody but the service's end does
 // that to somebody who waits for it.
 std::optional<error> failure_of(const finished& end);
-// The "id" and "type" of a call: other ones in each choice of each answer. `call_id`: the answer's.
+// What a call is known by: another name in each choice of each answer. `call_id`: the answer's.
+std::string call_name(std::uint64_t call_id, std::size_t choice, std::size_t call);
+// A call's "id" and "type".
 void write_call_id(json_writer& out, std::uint64_t call_id, std::size_t choice, std::size_t call);
 // "warnings": [...]; nothing where there is none.
 void write_warnings(json_writer& out, std::span<const std::string> warnings);

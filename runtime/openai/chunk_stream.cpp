@@ -63,19 +63,19 @@ void chunk_stream::append_event(std::size_t index, const stream_event& event, co
 // One call to a chunk: there are clients that look at the first of several alone.
 void chunk_stream::append_chat_event(std::size_t index, const stream_event& event, const finished* end,
                                      std::string& out) {
-  answer_part part;
+  std::vector<answer_part> parts;
   if (options_.tool_calls) {
     tool_call_reader& calls = choices_[index].calls;
-    part = calls.add(event.text);
-    if (end != nullptr) calls.end(part);
-  } else {
-    part.content = event.text;
+    parts = calls.add(event.text);
+    if (end != nullptr) calls.end(parts);
+  } else if (!event.text.empty()) {
+    parts.push_back({event.text});
   }
   std::vector<piece> pieces;
   if (options_.include_reasoning && !event.reasoning.empty())
     pieces.push_back({.reasoning = event.reasoning});
-  if (!part.content.empty()) pieces.push_back({.text = part.content});
-  for (const tool_call_part& call : part.calls) pieces.push_back({.call = &call});
+  for (const answer_part& part : parts)
+    pieces.push_back({.text = part.text, .call = part.call ? &*part.call : nullptr});
   if (pieces.empty() && (shows_tokens(event) || end != nullptr)) pieces.emplace_back();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const bool is_last = i + 1 == pieces.size();

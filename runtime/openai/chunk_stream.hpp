@@ -1,5 +1,4 @@
-// Turns the events of one request's streams into server-sent events in OpenAI's shape.
-// Format of an event: https://html.spec.whatwg.org/multipage/server-sent-events.html
+// The server-sent events of /v1/chat/completions and /v1/completions: chunks of an answer, in OpenAI's shape.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,22 +6,21 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/openai/answer_parts.hpp"
+#include "runtime/openai/answer_stream.hpp"
 #include "runtime/openai/tool_call_reader.hpp"
 
 namespace troupe::openai {
 
-class chunk_stream {
+class chunk_stream final : public answer_stream {
  public:
   // `name` must outlive the stream.
   chunk_stream(const answer_identity& identity, answer_options options, bool with_logprobs,
                const token_namer& name);
 
-  // Appends what `event` of the stream at `index` (below options.choices()) adds to `out`: nothing where it
-  // shows nothing; with the last stream's end also the usage where asked for and "data: [DONE]"; where a
-  // stream has failed an error and "data: [DONE]", and nothing after that.
-  void append(std::size_t index, const stream_event& event, std::string& out);
-  bool ended() const { return ended_; }
+  // With the last stream's end also the usage where asked for and "data: [DONE]"; where a stream has failed
+  // an error and "data: [DONE]".
+  void append(std::size_t index, const stream_event& event, std::string& out) override;
+  bool ended() const override { return ended_; }
 
  private:
   struct choice {

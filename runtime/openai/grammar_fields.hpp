@@ -10,8 +10,8 @@
 namespace troupe::openai {
 
 // The members that a schema may stand in: its numbers are to be kept as they are written.
-inline constexpr std::array<std::string_view, 6> members_with_schemas{
-    "response_format", "structured_outputs", "guided_json", "structural_tag", "tools", "json_schema"};
+inline constexpr std::array<std::string_view, 7> members_with_schemas{
+    "response_format", "structured_outputs", "guided_json", "structural_tag", "tools", "json_schema", "text"};
 
 // nullptr where the body asks for nothing of the kind; with a wrong member too, which `fields` names then.
 // Two of them in one body are an error. What a schema or an expression says is looked at when it is compiled.

@@ -94,6 +94,13 @@ json_writer& json_writer::null() {
   return *this;
 }
 
+json_writer& json_writer::members(std::string_view text) {
+  if (text.empty()) return *this;
+  separate();
+  out_ += text;
+  return *this;
+}
+
 json_writer& json_writer::open(char bracket) {
   separate();
   out_ += bracket;

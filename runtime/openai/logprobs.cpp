@@ -58,9 +58,9 @@ std::string token_style::text(token_id id) const {
   return as_ids ? "token_id:" + std::to_string(id) : name(id);
 }
 
-void write_chat_logprobs(json_writer& out, std::span<const token_logprobs> positions,
-                         const token_style& style) {
-  out.begin_object().key("content").begin_array();
+void write_token_logprobs(json_writer& out, std::span<const token_logprobs> positions,
+                          const token_style& style) {
+  out.begin_array();
   for (const token_logprobs& position : positions) {
     out.begin_object();
     write_chat_token(out, position.token, position.logprob, style);
@@ -72,7 +72,14 @@ void write_chat_logprobs(json_writer& out, std::span<const token_logprobs> posit
     }
     out.end_array().end_object();
   }
-  out.end_array().end_object();
+  out.end_array();
+}
+
+void write_chat_logprobs(json_writer& out, std::span<const token_logprobs> positions,
+                         const token_style& style) {
+  out.begin_object().key("content");
+  write_token_logprobs(out, positions, style);
+  out.end_object();
 }
 
 void write_completion_logprobs(json_writer& out, std::span<const token_logprobs> positions,

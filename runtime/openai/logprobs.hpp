@@ -1,4 +1,5 @@
-// Log-probabilities in the three shapes that clients know: chat, completions, and vLLM's for prompts.
+// Log-probabilities in the three shapes that clients know: chats and responses, completions, and vLLM's for
+// prompts.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -21,7 +22,10 @@ struct token_style {
   std::string text(token_id id) const;
 };
 
-// {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}]}
+// [{"token", "logprob", "bytes", "top_logprobs": [...]}]
+void write_token_logprobs(json_writer& out, std::span<const token_logprobs> positions,
+                          const token_style& style);
+// {"content": [...]}, these.
 void write_chat_logprobs(json_writer& out, std::span<const token_logprobs> positions,
                          const token_style& style);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/chat_template/template_arguments.hpp"
+#include "runtime/openai/content_parts.hpp"
 
 namespace troupe::openai {
 namespace {
@@ -21,29 +22,6 @@ bool is_role(std::string_view name) { return std::find(roles.begin(), roles.end(
 
 tl::unexpected<error> wrong(std::size_t index, std::string_view what) {
   return fail(error_code::invalid_argument, fmt::format("messages[{}]{}", index, what), "messages");
-}
-
-result<std::string> join_parts(const json& parts, std::size_t index) {
-  std::string text;
-  bool first = true;
-  for (const json& part : parts) {
-    if (!part.is_object()) return wrong(index, ".content must hold objects with a \"type\"");
-    const auto type = part.find("type");
-    if (type == part.end() || !type->is_string())
-      return wrong(index, ".content has a part without a \"type\"");
-    if (*type != "text") {
-      const auto kind = type->get_ref<const std::string&>().substr(0, 64);
-      return wrong(index,
-                   fmt::format(".content has a part of the type '{}': only 'text' is supported", kind));
-    }
-    const auto piece = part.find("text");
-    if (piece == part.end() || !piece->is_string()) {
-      return wrong(index, ".content has a text part without a string \"text\"");
-    }
-    if (!std::exchange(first, false)) text += '\n';
-    text += piece->get_ref<const std::string&>();
-  }
-  return text;
 }
 
 // A call's arguments as an object, which templates take, whether they came as one or, as OpenAI has it, as
@@ -94,7 +72,7 @@ result<json> read_message(const json& message, std::size_t index) {
   }
   if (content->is_string()) return copy;
   if (!content->is_array()) return wrong(index, ".content must be a string or an array of parts");
-  auto text = join_parts(*content, index);
+  auto text = text_of_parts(*content, fmt::format("messages[{}].content", index));
   if (!text) return tl::unexpected<error>(text.error());
   *content = std::move(*text);
   return copy;

@@ -1,4 +1,5 @@
-// Bodies of /v1/chat/completions and /v1/completions as plain values: what to generate and how to answer.
+// Bodies of /v1/chat/completions and /v1/completions (and responses/response_request.hpp) as plain values:
+// what to generate and how to answer.
 // Field names and meanings: OpenAI's API reference; extensions: vLLM's OpenAI-compatible server.
 #pragma once
 #include <concepts>
@@ -22,7 +23,7 @@ struct request_context {
   std::uint64_t default_seed = 0;  // used where the client gives no seed
 };
 
-enum class answer_kind { chat, completion };
+enum class answer_kind { chat, completion, response };
 
 inline constexpr std::size_t max_user_bytes = 1024;  // of a tenant's name
 
@@ -49,6 +50,7 @@ struct parsed_request {
   generation_request generation;                 // of the first prompt, in most cases the only one
   std::vector<generation_request> further = {};  // of the others, alike but for their seeds
   answer_options answer;
+  std::string repeated = {};    // of a response: members of the request that it repeats, as JSON text
   std::string request_id = {};  // the client's own name for the request; empty: it has none
 
   void for_each_generation(const std::invocable<generation_request&> auto& change) {

@@ -13,11 +13,17 @@ bool is_opening(std::string_view text) {
   return text.substr(space_at_start(text)).starts_with(form::opening);
 }
 
+void add_text(std::vector<answer_part>& into, std::string_view text) {
+  if (text.empty()) return;
+  if (into.empty() || into.back().call) into.emplace_back();
+  into.back().text += text;
+}
+
 }  // namespace
 
-answer_part tool_call_reader::add(std::string_view piece) {
+std::vector<answer_part> tool_call_reader::add(std::string_view piece) {
   kept_ += piece;
-  answer_part into;
+  std::vector<answer_part> into;
   bool goes_on = true;
   while (goes_on) switch (place_) {
       case place::content:
@@ -36,9 +42,9 @@ answer_part tool_call_reader::add(std::string_view piece) {
 }
 
 // Whether there is more to read: each of these.
-bool tool_call_reader::read_content(answer_part& into) {
+bool tool_call_reader::read_content(std::vector<answer_part>& into) {
   const mark_search opening = look_for(form::before_name, kept_);
-  into.content.append(kept_, 0, opening.told);
+  add_text(into, std::string_view(kept_).substr(0, opening.told));
   if (opening.found()) {
     space_ = opening.at - opening.told;
     place_ = place::name;
@@ -47,11 +53,11 @@ bool tool_call_reader::read_content(answer_part& into) {
   return opening.found();
 }
 
-bool tool_call_reader::read_name(answer_part& into) {
+bool tool_call_reader::read_name(std::vector<answer_part>& into) {
   const std::size_t begin = space_ + form::before_name.size();
   const std::size_t end = kept_.find(form::before_arguments, begin);
   if (end == std::string::npos) return false;
-  into.calls.push_back({begun_++, kept_.substr(begin, end - begin)});
+  into.push_back({.call = tool_call_part{begun_++, kept_.substr(begin, end - begin)}});
   kept_.erase(0, end + form::before_arguments.size());
   place_ = place::arguments;
   return true;
@@ -76,12 +82,13 @@ std::size_t tool_call_reader::arguments_in(std::string_view text) {
   return text.size();
 }
 
-bool tool_call_reader::read_arguments(answer_part& into) {
+bool tool_call_reader::read_arguments(std::vector<answer_part>& into) {
   const std::size_t bytes = arguments_in(kept_);
   if (bytes > 0) {
     const std::size_t index = begun_ - 1;
-    if (into.calls.empty() || into.calls.back().index != index) into.calls.push_back({index});
-    into.calls.back().arguments += std::string_view(kept_).substr(0, bytes);
+    const bool goes_on = !into.empty() && into.back().call && into.back().call->index == index;
+    if (!goes_on) into.push_back({.call = tool_call_part{index}});
+    into.back().call->arguments += std::string_view(kept_).substr(0, bytes);
     kept_.erase(0, bytes);
   }
   return place_ == place::closing;
@@ -95,12 +102,12 @@ bool tool_call_reader::read_closing() {
   return true;
 }
 
-void tool_call_reader::end(answer_part& into) {
+void tool_call_reader::end(std::vector<answer_part>& into) {
   // A call that was opened is one, however little of it there is.
   const bool is_call = place_ == place::name || (place_ == place::content && is_opening(kept_));
   const bool is_text = place_ == place::content && (begun_ == 0 || without_space_at_end(kept_) > 0);
   if (is_call) ++begun_;
-  if (is_text && !is_call) into.content += kept_;
+  if (is_text && !is_call) add_text(into, kept_);
   kept_.clear();
 }
 

@@ -1,6 +1,7 @@
 // Finds the calls in a text that a model writes piece by piece (runtime/grammar/tool_call_form.hpp).
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,26 +15,27 @@ struct tool_call_part {
   std::string arguments = {};  // JSON text, a part of it
 };
 
-// What a piece of text adds to an answer.
+// What a piece of text adds to an answer: text, or to a call.
 struct answer_part {
-  std::string content = {};
-  std::vector<tool_call_part> calls = {};  // at most one of each call
+  std::string text = {};
+  std::optional<tool_call_part> call = {};
 };
 
 class tool_call_reader {
  public:
   // The next piece. What may be the beginning of a call is kept back until that is known, and so is white
   // space, which is left out in front of a call and behind the last.
-  answer_part add(std::string_view piece);
+  // In the order written; what belongs together is one part.
+  std::vector<answer_part> add(std::string_view piece);
   // The text is over: adds what was kept back. A call whose name was not whole by then is left out.
-  void end(answer_part& into);
+  void end(std::vector<answer_part>& into);
   // Whether there were calls, and each was written to its end.
   bool has_called() const { return begun_ > 0 && begun_ == complete_; }
 
  private:
-  bool read_content(answer_part& into);
-  bool read_name(answer_part& into);
-  bool read_arguments(answer_part& into);
+  bool read_content(std::vector<answer_part>& into);
+  bool read_name(std::vector<answer_part>& into);
+  bool read_arguments(std::vector<answer_part>& into);
   bool read_closing();
   std::size_t arguments_in(std::string_view text);
 

@@ -35,10 +35,21 @@ result<json> schema_of_arguments(json parameters) {
   const auto type = parameters.find("type");
   const bool may_be_object = type == parameters.end() || *type == "object" ||
                              (type->is_array() && std::ranges::find(*type, "object") != type->end());
-  if (!may_be_object)
-    return fail(error_code::invalid_argument, ".function.parameters must be of the type \"object\"");
+  if (!may_be_object) return fail(error_code::invalid_argument, ".parameters must be of the type \"object\"");
   parameters["type"] = "object";
   return parameters;
+}
+
+// Functions stand in a member of tools and choices, or, as /v1/responses has it, they are these themselves.
+bool is_flat(const json& tool) { return !tool.contains("function") && tool.contains("name"); }
+
+json function_of(const json& tool) { return is_flat(tool) ? tool : tool.value("function", json()); }
+
+// As templates know them.
+json nested(json tool) {
+  if (!is_flat(tool)) return tool;
+  tool.erase("type");
+  return {{"type", "function"}, {"function", std::move(tool)}};
 }
 
 // Of a "tool_choice", nullptr where there is none.
@@ -81,19 +92,22 @@ class tools_reader {
   void read_function(const json& tool, const std::string& at) {
     if (!tool.is_object() || tool.value("type", json()) != "function")
       return reject(at, ".type must be \"function\": no other tools are served");
-    const json function = tool.value("function", json());
+    const json function = function_of(tool);
     if (!function.is_object()) return reject(at, ".function must be an object");
+    add_function(function, is_flat(tool) ? at : at + ".function");
+  }
+
+  void add_function(const json& function, const std::string& at) {
     const json name = function.value("name", json());
     if (!name.is_string() || !is_tool_name(name.get_ref<const std::string&>()))
-      return reject(at,
-                    fmt::format(".function.name must be 1 to {} letters, digits and '_-.:/'", longest_name));
-    if (is_known(name)) return reject(at, ".function.name names a function that is there already");
+      return reject(at, fmt::format(".name must be 1 to {} letters, digits and '_-.:/'", longest_name));
+    if (is_known(name)) return reject(at, ".name names a function that is there already");
     const json description = function.value("description", json());
     if (!description.is_null() && !description.is_string())
-      return reject(at, ".function.description must be a string");
+      return reject(at, ".description must be a string");
     const json parameters = function.value("parameters", json());
     if (!parameters.is_null() && !parameters.is_object())
-      return reject(at, ".function.parameters must be a JSON Schema, an object");
+      return reject(at, ".parameters must be a JSON Schema, an object");
     auto arguments = schema_of_arguments(parameters);
     if (!arguments) return reject(at, arguments.error().message);
     json known{{"name", name}, {"parameters", std::move(*arguments)}};
@@ -117,28 +131,53 @@ class tools_reader {
       must_call_ = true;
     } else if (choice->is_object() && choice->value("type", json()) == "function") {
       read_named(*choice);
+    } else if (choice->is_object() && choice->value("type", json()) == "allowed_tools") {
+      read_allowed(choice->value("allowed_tools", *choice));
     } else {
       reject("tool_choice",
-             " must be \"none\", \"auto\", \"required\" or {\"type\": \"function\", \"function\": {\"name\": "
-             "...}}");
+             " must be \"none\", \"auto\", \"required\", {\"type\": \"function\", ...} with a name, or "
+             "{\"type\": \"allowed_tools\", ...}");
     }
     return true;
   }
 
   void read_named(const json& choice) {
-    const json function = choice.value("function", json());
-    const json name = function.is_object() ? function.value("name", json()) : json();
-    if (!is_known(name)) return reject("tool_choice", ".function.name names none of the tools");
+    if (!allow(choice)) return reject("tool_choice", " names none of the tools");
     must_call_ = true;
-    only_ = name.get<std::string>();
+    only_once_ = true;
+  }
+
+  // {"mode": "auto", "tools": [{"type": "function", ...}, ...]}
+  void read_allowed(const json& allowed) {
+    const json mode = allowed.is_object() ? allowed.value("mode", json("auto")) : json();
+    if (mode != "auto" && mode != "required")
+      return reject("tool_choice", " of allowed tools needs a mode, \"auto\" or \"required\"");
+    const json tools = allowed.value("tools", json());
+    if (!tools.is_array() || tools.empty()) return reject("tool_choice", " of allowed tools needs tools");
+    for (const json& tool : tools)
+      if (!allow(tool)) return reject("tool_choice", " allows a tool that is none of the tools");
+    must_call_ = mode == "required";
+  }
+
+  // Whether there is such a one.
+  bool allow(const json& tool) {
+    const json function = tool.is_object() ? function_of(tool) : json();
+    const json name = function.is_object() ? function.value("name", json()) : json();
+    if (!is_known(name)) return false;
+    allowed_.push_back(name);
+    return true;
   }
 
   // Templates know numbers as machines have them.
   json for_template(const json& tools) {
     auto plain = read_json(dump_exactly(tools), {}, {}, "tools");
-    if (plain) return std::move(*plain);
-    fields_.reject("tools", plain.error().message);
-    return nullptr;
+    if (!plain) {
+      fields_.reject("tools", plain.error().message);
+      return nullptr;
+    }
+    json offered = json::array();
+    for (json& tool : *plain) offered.push_back(nested(std::move(tool)));
+    return offered;
   }
 
   grammar_spec_ptr grammar() {
@@ -156,8 +195,8 @@ class tools_reader {
       spec.warnings.clear();
     }
     spec.kind = grammar_kind::tool_calls;
-    spec.text = fmt::format(R"({{"tools":{},"only":"{}","must_call":{},"only_once":{}{}{}}})",
-                            dump_exactly(functions_), only_, must_call_, !parallel_ || !only_.empty(),
+    spec.text = fmt::format(R"({{"tools":{},"allowed":{},"must_call":{},"only_once":{}{}{}}})",
+                            dump_exactly(functions_), allowed_.dump(), must_call_, !parallel_ || only_once_,
                             response.empty() ? "" : R"(,"response":)", response);
     spec.choices.clear();
     add_warnings(spec);
@@ -179,7 +218,8 @@ class tools_reader {
   json functions_ = json::array();  // what is to be known of them when a grammar is made
   bool parallel_ = true;
   bool must_call_ = false;
-  std::string only_ = {};  // the one that is to be called
+  bool only_once_ = false;
+  json allowed_ = json::array();  // the names of those that may be called; empty: all may
 };
 
 }  // namespace

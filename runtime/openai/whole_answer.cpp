@@ -60,22 +60,28 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
 }
 
 void whole_answer::write_message(json_writer& out, std::uint64_t call_id, std::size_t index,
-                                 std::string_view reasoning, const answer_part& said) {
+                                 std::string_view reasoning, const std::vector<answer_part>& said) {
+  std::string content;
+  std::vector<const tool_call_part*> calls;
+  for (const answer_part& part : said) {
+    content += part.text;
+    if (part.call) calls.push_back(&*part.call);
+  }
   out.key("message").begin_object().key("role").string("assistant").key("content");
-  if (said.content.empty() && !said.calls.empty()) {
+  if (content.empty() && !calls.empty()) {
     out.null();
   } else {
-    out.string(said.content);
+    out.string(content);
   }
   if (!reasoning.empty()) out.key("reasoning_content").string(reasoning);
   out.key("refusal").null();
-  if (!said.calls.empty()) {
+  if (!calls.empty()) {
     out.key("tool_calls").begin_array();
-    for (const tool_call_part& call : said.calls) {
+    for (const tool_call_part* const call : calls) {
       out.begin_object();
-      write_call_id(out, call_id, index, call.index);
-      out.key("function").begin_object().key("name").string(call.name);
-      out.key("arguments").string(call.arguments).end_object().end_object();
+      write_call_id(out, call_id, index, call->index);
+      out.key("function").begin_object().key("name").string(call->name);
+      out.key("arguments").string(call->arguments).end_object().end_object();
     }
     out.end_array();
   }
@@ -90,12 +96,12 @@ void whole_answer::write_choice(json_writer& out, std::uint64_t call_id, std::si
   tool_call_reader calls;
   out.begin_object().key("index").integer(static_cast<std::int64_t>(index));
   if (chat) {
-    answer_part said;
+    std::vector<answer_part> said;
     if (options.tool_calls) {
       said = calls.add(from.text);
       calls.end(said);
     } else {
-      said.content = from.text;
+      said.push_back({from.text});
     }
     write_message(out, call_id, index, options.include_reasoning ? from.reasoning : std::string_view(), said);
   } else {

@@ -37,6 +37,23 @@ TEST_F(http_server_test, streams_a_chat_as_server_sent_events) {
   EXPECT_EQ(client.get("/livez").status, 200) << "the connection must go on after a stream";
 }
 
+TEST_F(http_server_test, answers_and_streams_a_response) {
+  const auto whole =
+      client.post("/v1/responses", R"({"input":"hi","max_output_tokens":3})", "X-Request-Id: job-1\r\n");
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const json body = json::parse(whole.body);
+  EXPECT_EQ(body["id"], "resp_job-1");
+  EXPECT_EQ(body["output"][0]["content"][0]["text"], "word word word ");
+  EXPECT_EQ(body["max_output_tokens"], 3);
+  EXPECT_EQ(body["status"], "incomplete");
+  const auto streamed = client.post("/v1/responses", R"({"input":"hi","max_output_tokens":3,"stream":true})");
+  EXPECT_TRUE(streamed.headers.at("content-type").starts_with("text/event-stream"));
+  EXPECT_NE(streamed.body.find("event: response.incomplete\n"), std::string::npos) << streamed.body;
+  EXPECT_EQ(streamed.body.find("[DONE]"), std::string::npos);
+  EXPECT_EQ(client.post("/v1/responses", R"({"input":[]})").status, 400);
+  EXPECT_EQ(client.get("/v1/responses").status, 405);
+}
+
 TEST_F(http_server_test, completes_token_ids) {
   const auto answer =
       client.post("/v1/completions", R"({"prompt":[1,2,3],"max_tokens":2,"return_token_ids":true})");
@@ -85,8 +102,8 @@ TEST_F(http_server_test, a_refused_route_tells_what_was_asked_for_and_what_there
   };
   const std::string unknown = message(client.get("/v1/chat/completion%22s"));
   for (const char* words :
-       {"GET /v1/chat/completion\"s", "POST /v1/chat/completions, /v1/completions", "/tokenize",
-        "GET /v1/models, /tokenizer_info, /health", "/metrics", "/v1/requests/{id}"})
+       {"GET /v1/chat/completion\"s", "POST /v1/chat/completions, /v1/completions, /v1/responses",
+        "/tokenize", "GET /v1/models, /tokenizer_info, /health", "/metrics", "/v1/requests/{id}"})
     EXPECT_NE(unknown.find(words), std::string::npos) << unknown;
   EXPECT_LT(message(client.get("/" + std::string(5000, 'x'))).size(), 600U);
   EXPECT_EQ(message(client.get("/v1/completions", "DELETE")), "/v1/completions takes only POST, not DELETE");

@@ -102,7 +102,7 @@ TEST(tool_calls, one_may_be_all) {
 }
 
 TEST(tool_calls, one_tool_may_be_the_only_one) {
-  const auto grammar = calls(R"(,"only":"add.all","must_call":true)");
+  const auto grammar = calls(R"(,"allowed":["add.all"],"must_call":true)");
   expect(grammar, {add_all}, true);
   expect(grammar, {add}, false);
 }

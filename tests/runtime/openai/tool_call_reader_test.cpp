@@ -18,9 +18,13 @@ struct told_parts {
   friend bool operator==(const told_parts&, const told_parts&) = default;
 };
 
-void take(told_parts& into, const answer_part& part) {
-  into.content += part.content;
-  for (const tool_call_part& call : part.calls) {
+void take(told_parts& into, const std::vector<answer_part>& parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    into.content += parts[i].text;
+    EXPECT_NE(parts[i].text.empty(), !parts[i].call);
+    EXPECT_FALSE(i > 0 && !parts[i].call && !parts[i - 1].call) << "two texts in a row";
+    if (!parts[i].call) continue;
+    const tool_call_part& call = *parts[i].call;
     EXPECT_EQ(call.name.empty(), call.index < into.calls.size());
     if (call.index == into.calls.size()) into.calls.push_back(call.name + " ");
     ASSERT_LT(call.index, into.calls.size());
@@ -37,7 +41,7 @@ told_parts told(const std::string& text, const std::vector<std::size_t>& ends = 
     take(all, reader.add(std::string_view(text).substr(from, end - from)));
     from = end;
   }
-  answer_part last = reader.add(std::string_view(text).substr(from));
+  std::vector<answer_part> last = reader.add(std::string_view(text).substr(from));
   reader.end(last);
   take(all, last);
   all.has_called = reader.has_called();
@@ -97,12 +101,21 @@ TEST(tool_call_reader, pieces_of_any_size_say_what_the_whole_says) {
 
 TEST(tool_call_reader, nothing_is_kept_back_longer_than_it_must_be) {
   tool_call_reader reader;
-  EXPECT_EQ(reader.add("one <").content, "one");
-  EXPECT_EQ(reader.add("two").content, " <two");
+  EXPECT_EQ(reader.add("one <").at(0).text, "one");
+  EXPECT_EQ(reader.add("two").at(0).text, " <two");
   reader.add("<tool_call>\n{\"name\": \"f\", \"arguments\": {");
-  const answer_part part = reader.add("\"a\": 1}");
-  ASSERT_EQ(part.calls.size(), 1U);
-  EXPECT_EQ(part.calls[0].arguments, "\"a\": 1}");
+  const std::vector<answer_part> parts = reader.add("\"a\": 1}");
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].call->arguments, "\"a\": 1}");
+}
+
+TEST(tool_call_reader, what_one_piece_brings_comes_in_the_order_written) {
+  tool_call_reader reader;
+  const auto parts = reader.add("First. " + add_call + " Then " + tricky_call + tricky_call);
+  ASSERT_EQ(parts.size(), 5U);
+  for (std::size_t i : {1UL, 3UL, 4UL}) EXPECT_TRUE(parts[i].call.has_value()) << i;
+  EXPECT_EQ(parts[0].text, "First.");
+  EXPECT_EQ(parts[2].text, " Then");
 }
 
 }  // namespace

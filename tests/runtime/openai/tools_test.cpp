@@ -41,7 +41,7 @@ TEST(read_tools, offers_them_and_holds_the_answer_to_their_calls) {
   EXPECT_EQ(wanted(*parsed), json::parse(R"({"tools":[
     {"function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}},
     {"function":{"name":"now","parameters":{"properties":{},"type":"object"}}}],
-    "only":"","must_call":false,"only_once":false})"));
+    "allowed":[],"must_call":false,"only_once":false})"));
 }
 
 TEST(read_tools, arguments_are_an_object) {
@@ -68,10 +68,10 @@ TEST(read_tools, arguments_are_an_object) {
 TEST(read_tools, a_choice_says_whether_and_what_is_called) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"("tool_choice":"auto","parallel_tool_calls":false)",
-       R"({"only":"","must_call":false,"only_once":true})"},
-      {R"("tool_choice":"required")", R"({"only":"","must_call":true,"only_once":false})"},
+       R"({"allowed":[],"must_call":false,"only_once":true})"},
+      {R"("tool_choice":"required")", R"({"allowed":[],"must_call":true,"only_once":false})"},
       {R"("tool_choice":{"type":"function","function":{"name":"now"}})",
-       R"({"only":"now","must_call":true,"only_once":true})"},
+       R"({"allowed":["now"],"must_call":true,"only_once":true})"},
   };
   for (const auto& [members, says] : cases) {
     const auto parsed = parse(both + "," + members);
@@ -140,8 +140,8 @@ TEST(read_tools, what_is_wrong_is_named) {
       {R"("tools":[)" + now + "," + now + "]",
        "tools[1].function.name names a function that is there already"},
       {both + R"(,"tool_choice":"any")", "tool_choice must be"},
-      {both + R"(,"tool_choice":{"type":"function"})", "tool_choice.function.name names none"},
-      {both + R"(,"tool_choice":{"type":"function","function":{"name":"sun"}})", "tool_choice.function.name"},
+      {both + R"(,"tool_choice":{"type":"function"})", "tool_choice names none"},
+      {both + R"(,"tool_choice":{"type":"function","function":{"name":"sun"}})", "tool_choice names none"},
       {R"("tool_choice":"required")", "tool_choice needs tools"},
       {both + R"(,"parallel_tool_calls":"no")", "parallel_tool_calls"},
   };

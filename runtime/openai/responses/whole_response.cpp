@@ -1,0 +1,23 @@
+#include "runtime/openai/responses/whole_response.hpp"
+
+#include <utility>
+
+namespace troupe::openai {
+
+void whole_response::add(std::size_t, stream_event event) {
+  items_.add(event);
+  if (!event.warnings.empty()) state_.warnings = std::move(event.warnings);
+  if (!event.end) return;
+  failure_ = failure_of(*event.end);
+  state_.end = std::move(event.end);
+}
+
+std::string whole_response::body(const answer_identity& identity, const answer_options&, bool,
+                                 const token_namer& name) const {
+  std::string body;
+  json_writer out(body);
+  write_response(out, identity, state_, items_.all(), {name});
+  return body;
+}
+
+}  // namespace troupe::openai

@@ -1,0 +1,28 @@
+// A response that is not streamed.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "runtime/openai/answer_collector.hpp"
+#include "runtime/openai/responses/response_body.hpp"
+#include "runtime/openai/responses/response_items.hpp"
+
+namespace troupe::openai {
+
+class whole_response final : public answer_collector {
+ public:
+  explicit whole_response(const answer_options& options) : items_(options) {}
+
+  void add(std::size_t index, stream_event event) override;
+  bool complete() const override { return state_.end.has_value(); }
+  const error* failure() const override { return failure_ ? &*failure_ : nullptr; }
+  std::string body(const answer_identity& identity, const answer_options& options, bool with_logprobs,
+                   const token_namer& name) const override;
+
+ private:
+  response_items items_;
+  response_state state_;
+  std::optional<error> failure_;
+};
+
+}  // namespace troupe::openai

@@ -1,0 +1,246 @@
+// Responses, whole and streamed: a client that follows the events has what the whole answer says.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/openai/responses/response_stream.hpp"
+#include "runtime/openai/responses/whole_response.hpp"
+
+namespace troupe::openai {
+namespace {
+
+using document = nlohmann::json;
+
+const token_namer token_name = [](token_id id) { return std::string(1, static_cast<char>('a' + id % 26)); };
+const answer_identity responded{"resp_1", "m", 77, 0xABC, R"("tools":[],"temperature":1)"};
+
+std::string call(const std::string& arguments) {
+  return "<tool_call>\n{\"name\": \"add\", \"arguments\": " + arguments + "}\n</tool_call>";
+}
+
+answer_options options_of(bool calls) {
+  return {.kind = answer_kind::response, .stream = true, .tool_calls = calls};
+}
+
+std::vector<stream_event> in_pieces(const std::string& reasoning, const std::string& text, finished end,
+                                    std::mt19937& random) {
+  std::vector<stream_event> events;
+  const auto add = [&](const std::string& whole, std::string stream_event::*member) {
+    for (std::size_t at = 0; at < whole.size();) {
+      const std::size_t size = 1 + random() % 9;
+      stream_event& event = events.emplace_back();
+      event.*member = whole.substr(at, size);
+      const auto id = static_cast<token_id>(random() % 1000);
+      event.tokens = {id};
+      event.logprobs = {{id, -1.5F, 1, {{id, -1.5F}}}};
+      at += size;
+    }
+  };
+  add(reasoning, &stream_event::reasoning);
+  add(text, &stream_event::text);
+  if (events.empty() || random() % 2 == 0) events.emplace_back();
+  events.back().end = std::move(end);
+  return events;
+}
+
+finished end_of(finish_reason reason) { return {reason, {}, {}, {}, {3, 20, 1, 4}}; }
+
+document whole_of(const std::vector<stream_event>& events, bool calls) {
+  whole_response answer(options_of(calls));
+  for (const stream_event& event : events) answer.add(0, event);
+  return document::parse(answer.body(responded, options_of(calls), true, token_name));
+}
+
+// The events as a client reads them: each by the name that it has in its data, too.
+std::vector<document> streamed(const std::vector<stream_event>& events, bool calls) {
+  response_stream stream(responded, options_of(calls), token_name);
+  std::string sent;
+  for (const stream_event& event : events) stream.append(0, event, sent);
+  EXPECT_EQ(stream.ended(), !events.empty() && events.back().end.has_value());
+  std::vector<document> read;
+  for (std::size_t at = 0; at < sent.size();) {
+    const std::size_t line = sent.find("\ndata: ", at);
+    const std::size_t end = sent.find("\n\n", at);
+    read.push_back(document::parse(sent.substr(line + 7, end - line - 7)));
+    EXPECT_EQ(sent.substr(at, line - at), "event: " + read.back()["type"].get<std::string>());
+    EXPECT_EQ(read.back()["sequence_number"], read.size() - 1);
+    at = end + 2;
+  }
+  return read;
+}
+
+// A client that believes deltas alone, and checks by them what the events at an item's end say.
+class follower {
+ public:
+  explicit follower(const std::vector<document>& events) {
+    for (const document& event : events) take(event);
+  }
+  document response;  // of the last event
+  std::vector<document> items;
+
+ private:
+  void take(const document& event) {
+    const std::string type = event["type"];
+    if (event.contains("response")) {
+      response = event["response"];
+      return;
+    }
+    const std::size_t index = event["output_index"];
+    if (type == "response.output_item.added") {
+      ASSERT_EQ(index, items.size());
+      ASSERT_TRUE(items.empty() || is_closed_) << "two are open at once";
+      items.push_back(event["item"]);
+      EXPECT_EQ(items.back()["status"], "in_progress");
+      is_closed_ = false;
+      return;
+    }
+    ASSERT_EQ(index + 1, items.size());
+    ASSERT_FALSE(is_closed_);
+    document& item = items.back();
+    if (type == "response.output_item.done") {
+      is_closed_ = true;
+      item["status"] = event["item"]["status"];
+      EXPECT_EQ(item, event["item"]);
+      return;
+    }
+    EXPECT_EQ(event["item_id"], item["id"]);
+    if (type == "response.content_part.added") {
+      item["content"].push_back(event["part"]);
+    } else if (type == "response.content_part.done") {
+      EXPECT_EQ(event["part"], item["content"][0]);
+    } else if (type.ends_with(".delta")) {
+      add(event, item);
+    } else {
+      EXPECT_EQ(event.contains("text") ? event["text"] : event["arguments"], text_in(item));
+    }
+  }
+
+  static document& text_in(document& item) {
+    return item["type"] == "function_call" ? item["arguments"] : item["content"][0]["text"];
+  }
+  static void add(const document& event, document& item) {
+    EXPECT_NE(event["delta"], "");
+    text_in(item) = text_in(item).get<std::string>() + event["delta"].get<std::string>();
+    if (event.contains("logprobs"))
+      for (const document& each : event["logprobs"]) item["content"][0]["logprobs"].push_back(each);
+  }
+
+  bool is_closed_ = false;
+};
+
+TEST(response_answers, who_follows_the_events_has_what_the_whole_answer_says) {
+  const std::vector<std::string> texts = {"",
+                                          "Hello, you.",
+                                          "a < b\n",
+                                          "I add.\n" + call("{\"a\": 1}"),
+                                          call("{}") + "\n" + call("{\"a\": [1, {\"b\": \"}\"}]}"),
+                                          call("{}").substr(0, 40),
+                                          call("{}") + "\nThat was it."};
+  std::mt19937 random(7);
+  std::set<std::string> seen;
+  for (int round = 0; round < 400; ++round) {
+    const std::string& text = texts[random() % texts.size()];
+    const std::string reasoning = random() % 2 == 0 ? "" : "I wonder what it is.";
+    const bool calls = random() % 4 != 0;
+    const auto reason = random() % 3 == 0 ? finish_reason::length : finish_reason::stop;
+    const auto events = in_pieces(reasoning, text, end_of(reason), random);
+    const document whole = whole_of(events, calls);
+    const follower client(streamed(events, calls));
+    EXPECT_EQ(client.items, client.response["output"].get<std::vector<document>>());
+    EXPECT_EQ(client.response, whole) << "round " << round;
+    EXPECT_EQ(whole["status"], reason == finish_reason::stop ? "completed" : "incomplete");
+    for (const document& item : whole["output"]) seen.insert(item["type"].get<std::string>());
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"function_call", "message", "reasoning"}));
+}
+
+TEST(response_answers, a_whole_answer_has_the_members_of_openai_s) {
+  std::mt19937 random(1);
+  const auto events = in_pieces("hm", "I add.\n" + call("{\"a\": 1}"), end_of(finish_reason::stop), random);
+  document body = whole_of(events, true);
+  EXPECT_FALSE(body["output"][1]["content"][0]["logprobs"].empty());
+  for (document& item : body["output"])
+    if (item.contains("content")) item["content"][0].erase("logprobs");
+  EXPECT_EQ(body, document::parse(R"({"id":"resp_1","object":"response","created_at":77,"status":"completed",
+    "model":"m","background":false,"error":null,"incomplete_details":null,"stop_reason":null,"tools":[],
+    "temperature":1,"previous_response_id":null,"store":false,"truncation":"disabled","output":[
+      {"id":"rs_0000000000000abc0000","status":"completed","type":"reasoning","summary":[],
+       "content":[{"type":"reasoning_text","text":"hm"}]},
+      {"id":"msg_0000000000000abc0001","status":"completed","type":"message","role":"assistant",
+       "content":[{"type":"output_text","text":"I add.","annotations":[]}]},
+      {"id":"fc_0000000000000abc0002","status":"completed","type":"function_call",
+       "call_id":"call_0000000000000abc000000","name":"add","arguments":"{\"a\": 1}"}],
+    "usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":1,"cache_write_tokens":0},
+      "output_tokens":20,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":23}})"));
+}
+
+TEST(response_answers, what_was_cut_off_says_so) {
+  std::mt19937 random(2);
+  const document cut =
+      whole_of(in_pieces("", call("{}").substr(0, 50), end_of(finish_reason::length), random), true);
+  EXPECT_EQ(cut["incomplete_details"]["reason"], "max_output_tokens");
+  EXPECT_EQ(cut["output"][0]["status"], "incomplete");
+  const document late = whole_of(in_pieces("", "a", end_of(finish_reason::timeout), random), false);
+  EXPECT_EQ(late["status"], "incomplete");
+  EXPECT_EQ(late["stop_reason"], "timeout");
+  const document thinking = whole_of(in_pieces("hm", "", end_of(finish_reason::length), random), false);
+  EXPECT_EQ(thinking["output"].size(), 1U);
+  EXPECT_EQ(thinking["output"][0]["status"], "incomplete");
+}
+
+TEST(response_answers, a_stream_that_failed_says_why_and_ends) {
+  finished lost = end_of(finish_reason::error);
+  lost.failure = error{error_code::internal, "it is gone"};
+  finished cut_off = end_of(finish_reason::abort);
+  for (const finished& end : {lost, cut_off}) {
+    std::mt19937 random(3);
+    auto events = in_pieces("", "some text", end, random);
+    events.emplace_back().text = "nothing more";
+    response_stream stream(responded, options_of(false), token_name);
+    std::string sent;
+    for (const stream_event& event : events) stream.append(0, event, sent);
+    EXPECT_TRUE(stream.ended());
+    events.pop_back();
+    const document last = streamed(events, false).back();
+    EXPECT_EQ(last["type"], "response.failed");
+    EXPECT_EQ(last["response"]["status"], "failed");
+    EXPECT_EQ(last["response"]["error"]["code"], "server_error");
+    EXPECT_NE(last["response"]["error"]["message"], "");
+    EXPECT_EQ(sent.find("nothing more"), std::string::npos);
+  }
+}
+
+TEST(response_answers, log_probabilities_are_those_of_the_text) {
+  std::vector<stream_event> events(4);
+  const auto token = [](token_id id) { return std::vector<token_logprobs>{{id, -0.5F, 1, {}}}; };
+  events[0].reasoning = "hm";
+  events[0].logprobs = token(0);
+  events[1].logprobs = token(1);  // its text comes with the next one's
+  events[2].text = "b";
+  events[2].logprobs = token(2);
+  events[3].end = end_of(finish_reason::stop);
+  const follower client(streamed(events, false));
+  const document& told = client.items[1]["content"][0]["logprobs"];
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0]["token"], "b");
+  EXPECT_EQ(told[1]["token"], "c");
+}
+
+TEST(response_answers, warnings_are_told_with_every_state) {
+  std::vector<stream_event> events(1);
+  events[0].text = "a";
+  events[0].warnings = {"x is not known"};
+  events[0].end = end_of(finish_reason::stop);
+  for (const document& event : streamed(events, false))
+    if (event.contains("response")) {
+      EXPECT_EQ(event["response"]["warnings"][0], "x is not known");
+    }
+  EXPECT_EQ(whole_of(events, false)["warnings"][0], "x is not known");
+}
+
+}  // namespace
+}  // namespace troupe::openai
