@@ -102,6 +102,10 @@ tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const
       loaded.admin_key = text;
       continue;
     }
+    if (variable == api_key_variable) {
+      loaded.api_key = text;
+      continue;
+    }
     const option* which = option_of_variable(variable);
     if (which == nullptr) {
       loaded.warnings.push_back(unknown_variable(variable));

@@ -14,6 +14,8 @@ namespace troupe::config {
 
 // Has the operators' key, where no file has it.
 inline constexpr const char* admin_key_variable = "TROUPE_ADMIN_KEY";
+// Has the clients' key, likewise.
+inline constexpr const char* api_key_variable = "TROUPE_API_KEY";
 
 // Hears the path of each file before it is opened. It is called during the call that it is given to, no
 // later.
@@ -34,6 +36,7 @@ struct loaded_settings {
   std::vector<std::string> warnings;    // unknown TROUPE_* variables
   std::vector<std::string> notes;       // of choices that were made for whoever made none
   std::string admin_key;                // of that variable; not among the settings, which are printed
+  std::string api_key;                  // likewise
   bool are_read_again = false;          // as in setting_sources
 };
 

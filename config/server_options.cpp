@@ -16,6 +16,13 @@ std::vector<option> server_options() {
                     "HTTP port for /livez, /readyz, /health and /metrics alone: on the API's port, which has "
                     "them, too, "
                     "they wait behind whoever connects; 0: any free one, -1: none"),
+      reloadable(text_option(
+          "api_key_file", group::server, &settings::api_key_file,
+          "File with the keys of clients, one on a line: who has none is refused by the API's ports; "
+          "empty: the variable TROUPE_API_KEY has the key, or where that is not set anybody is served")),
+      text_option("cors_origins", group::server, &settings::cors_origins,
+                  "Origins, such as https://chat.example, whose pages browsers let use the API, separated by "
+                  "commas; *: all; empty: none"),
       reloadable(duration_option(
           "shutdown_grace", group::server, &settings::shutdown_grace, 0, day,
           "The longest that the end takes after SIGTERM or Ctrl-C: running requests may finish, but "

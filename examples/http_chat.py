@@ -2,9 +2,12 @@
 """Asks troupe one question over its OpenAI-compatible HTTP interface and streams the answer. Standard library only.
 
     examples/http_chat.py "What is the capital of Japan?"
+
+A service with keys (--api-key-file) wants one of them in TROUPE_API_KEY.
 """
 import argparse
 import json
+import os
 import sys
 import urllib.error
 import urllib.request
@@ -21,8 +24,10 @@ def is_ready(url):
 def stream_chat(url, prompt, max_tokens):
     """Yields the pieces of the answer as they arrive."""
     body = {"messages": [{"role": "user", "content": prompt}], "temperature": 0, "max_tokens": max_tokens, "stream": True}
-    request = urllib.request.Request(url + "/v1/chat/completions", json.dumps(body).encode(),
-                                     {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json"}
+    if os.environ.get("TROUPE_API_KEY"):
+        headers["Authorization"] = "Bearer " + os.environ["TROUPE_API_KEY"]
+    request = urllib.request.Request(url + "/v1/chat/completions", json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=120) as answer:
         for line in answer:
             if not line.startswith(b"data: ") or line.strip() == b"data: [DONE]":

@@ -2,10 +2,13 @@
 """Talks to troupe over its TCP protocol (docs/protocol.md). Prompts given are generated at once, on one connection.
 
     examples/tcp_client.py "What is an actor?" "Name three colours."
+
+A service with keys (--api-key-file) wants one of them in TROUPE_API_KEY.
 """
 import argparse
 import itertools
 import json
+import os
 import socket
 import struct
 
@@ -24,7 +27,8 @@ class Client:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.stream = self.socket.makefile("rb")
         self.numbers = itertools.count(1)
-        self.send(HELLO, 0, {"protocol": 1})
+        key = {"api_key": os.environ["TROUPE_API_KEY"]} if os.environ.get("TROUPE_API_KEY") else {}
+        self.send(HELLO, 0, {"protocol": 1, **key})
         self.limits = self.receive()[2]  # model, max_model_len, max_frame_bytes, max_streams
 
     def __enter__(self):

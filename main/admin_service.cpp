@@ -11,7 +11,8 @@
 
 namespace troupe::cli {
 
-admin_service::admin_service(const company& served, const operators_key& key, ending end, reloader& reload)
+admin_service::admin_service(const company& served, const net::keys_in_force& key, ending end,
+                             reloader& reload)
     : served_(served), key_(key), end_(std::move(end)), reload_(reload) {}
 
 bool admin_service::is_key(std::string_view text) const { return key_.matches(text); }

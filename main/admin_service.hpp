@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "actors/company.hpp"
+#include "actors/net/keys_in_force.hpp"
 #include "actors/net/operator_commands.hpp"
-#include "main/operators_key.hpp"
 #include "main/reloader.hpp"
 
 namespace troupe::cli {
@@ -19,7 +19,7 @@ class admin_service final : public net::operator_commands {
   // Begins the orderly end.
   using ending = std::function<net::drain_order(std::optional<std::chrono::milliseconds> grace)>;
 
-  admin_service(const company& served, const operators_key& key, ending end, reloader& reload);
+  admin_service(const company& served, const net::keys_in_force& key, ending end, reloader& reload);
 
   bool is_key(std::string_view text) const override;
   void describe(std::function<void(result<net::company_report>)> reply) override;
@@ -29,7 +29,7 @@ class admin_service final : public net::operator_commands {
 
  private:
   const company& served_;
-  const operators_key& key_;
+  const net::keys_in_force& key_;
   ending end_;
   reloader& reload_;
 };

@@ -1,6 +1,7 @@
 #include "main/checked_values.hpp"
 
 #include "actors/load_chat_template.hpp"
+#include "actors/net/cross_origin.hpp"
 #include "main/trace_options.hpp"
 #include "runtime/bucketing/bucket_file.hpp"
 #include "runtime/bucketing/text_file.hpp"
@@ -46,6 +47,8 @@ tl::expected<void, std::string> check_values(const config::loaded_settings& load
     return told("default_chat_template_kwargs", checked.error());
   if (const auto checked = check_chat_template(loaded.values, before_file); !checked)
     return told("chat_template", checked.error());
+  if (const auto checked = net::read_origins(loaded.values.cors_origins); !checked)
+    return told("cors_origins", checked.error());
   if (const auto checked = check_drafts(loaded.values); !checked)
     return told("speculative_config", checked.error());
   if (const auto checked = check_bucket_file(loaded, before_file); !checked)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/chaos.hpp"
+#include "actors/net/cross_origin.hpp"
 #include "main/bucketing_options.hpp"
 #include "main/cuda_support.hpp"
 #include "main/default_model.hpp"
@@ -197,6 +198,7 @@ net::http_options to_http_options(const config::settings& settings) {
   out.limits = to_connection_limits(settings);
   out.version = TROUPE_VERSION;
   out.max_logprobs = settings.max_logprobs;
+  out.cors_origins = net::read_origins(settings.cors_origins).value_or(std::vector<std::string>());
   out.max_header_bytes = settings.max_header_bytes;
   out.max_buffered_bytes = settings.max_buffered_bytes;
   return out;

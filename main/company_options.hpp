@@ -15,6 +15,7 @@ result<company_options> to_company_options(const config::settings& settings, con
 // and started anew, when its deadline is over twice.
 std::chrono::nanoseconds patience_of(const config::settings& settings);
 company_limits to_company_limits(const config::settings& settings);
+// The settings are known to be good (checked_values.hpp).
 net::http_options to_http_options(const config::settings& settings);
 net::tcp_options to_tcp_options(const config::settings& settings);
 net::admin_options to_admin_options(const config::settings& settings);

@@ -76,6 +76,7 @@ int report(const error& failure) {
     case error_code::too_large:
     case error_code::resource_exhausted:
     case error_code::unavailable:
+    case error_code::unauthenticated:
       return exit_failure;
   }
   return exit_failure;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "config/admin_key.hpp"
+#include "config/api_keys.hpp"
 #include "config/reload.hpp"
 #include "main/company_options.hpp"
 #include "main/load.hpp"
@@ -29,8 +30,9 @@ settings_reader::reading reading_of(config::setting_sources sources, bool has_op
   return [sources, has_operators](const config::file_observer& before_file) -> result<read_sources> {
     auto loaded = read_settings(sources, before_file);
     if (!loaded) return refused(loaded.error());
-    read_sources all{std::move(*loaded), {}};
+    read_sources all{.loaded = std::move(*loaded), .key = {}};
     if (has_operators) all.key = config::read_admin_key(config::admin_key_place_of(all.loaded), before_file);
+    all.clients = config::read_api_keys(all.loaded, before_file);
     return all;
   };
 }
@@ -41,14 +43,21 @@ settings_reader::reading reading_of(config::setting_sources sources, bool has_op
 struct reloader::new_settings {
   log_change log;
   config::loaded_settings loaded = {};
-  std::optional<net::key_digest> key = {};  // another one
+  std::optional<net::key_digest> key = {};      // the operators', if it is another one
+  std::optional<net::key_digest> clients = {};  // likewise
   news told = {};
-  std::string line = {};  // of its changes, for the log
+  std::string line = {};  // of its changes, for the log; empty: there are none
+
+  // One whose values are told nobody.
+  void tell_secret(std::string setting, std::string_view words) {
+    told.changes.push_back({std::move(setting), std::nullopt, std::nullopt});
+    line += (line.empty() ? "" : ", ") + std::string(words);
+  }
 };
 
 reloader::reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts)
     : parts_(parts),
-      reader_(reading_of(std::move(sources), parts.key != nullptr)),
+      reader_(reading_of(std::move(sources), parts.operators != nullptr)),
       in_force_(std::move(in_force)) {
   thread_ = std::thread([this] { work(); });
 }
@@ -141,19 +150,25 @@ result<reloader::new_settings> reloader::prepare() {
   new_settings wanted{.log = log_change(loaded.values)};
   for (const config::setting_change& each : *planned)
     wanted.told.changes.push_back({std::string(each.which->name), each.before, each.after});
-  wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
+  if (!planned->empty()) wanted.line = config::describe(*planned);
   wanted.told.warnings = loaded.warnings;
   wanted.told.overridden = loaded.overridden;
   if (read->key) {
     const auto& key = *read->key;
     if (!key) return refused(key.error());
     if (!key->warning.empty()) wanted.told.warnings.push_back(key->warning);
-    if (!parts_.key->matches(key->text)) {
+    if (!parts_.operators->matches(key->text)) {
       wanted.key.emplace(key->text);
-      wanted.told.changes.push_back({"admin_key", std::nullopt, std::nullopt});
-      wanted.line = planned->empty() ? "another operators' key" : wanted.line + ", another operators' key";
+      wanted.tell_secret("admin_key", "another operators' key");
     }
   }
+  if (!read->clients) return refused(read->clients.error());
+  if (!read->clients->warning.empty()) wanted.told.warnings.push_back(read->clients->warning);
+  if (!parts_.clients.are(read->clients->texts)) {
+    wanted.clients.emplace(read->clients->texts);
+    wanted.tell_secret("api_key", "other clients' keys");
+  }
+  if (wanted.line.empty()) wanted.line = "nothing is different";
   // Whoever changes a source that another one overrides would look for what went wrong.
   if (!loaded.overridden.empty())
     wanted.line += fmt::format("; overridden: {}", fmt::join(loaded.overridden, ", "));
@@ -164,7 +179,8 @@ result<reloader::new_settings> reloader::prepare() {
 reloader::news reloader::take_up(new_settings&& wanted) noexcept {
   static_assert(std::is_nothrow_move_assignable_v<config::settings>);
   for (const std::string& warning : wanted.told.warnings) spdlog::warn("{}", warning);
-  if (wanted.key) parts_.key->replace(*wanted.key);
+  if (wanted.key) parts_.operators->replace(std::move(*wanted.key));
+  if (wanted.clients) parts_.clients.replace(std::move(*wanted.clients));
   parts_.watch.set_patience(patience_of(wanted.loaded.values));
   // By the more talkative of the two levels, the one before and the new one.
   const bool is_told = spdlog::should_log(spdlog::level::info);

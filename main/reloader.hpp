@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "actors/company.hpp"
+#include "actors/net/keys_in_force.hpp"
 #include "actors/net/operator_commands.hpp"
 #include "actors/net/request_log.hpp"
 #include "config/load.hpp"
-#include "main/operators_key.hpp"
 #include "main/service_manager.hpp"
 #include "main/settings_reader.hpp"
 #include "main/stop_request.hpp"
@@ -25,7 +25,8 @@ struct reloaded_parts {
   liveness_watch& watch;
   const stop_request& stop;
   net::request_log& requests;
-  operators_key* key;  // null: they have no port
+  net::keys_in_force* operators;  // null: they have no port
+  net::keys_in_force& clients;
 };
 
 class reloader {

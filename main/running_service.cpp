@@ -30,8 +30,7 @@ std::string in_url(const std::string& host) {
 
 running_service::running_service(std::unique_ptr<company> served, signal_watch& signals,
                                  const config::setting_sources& sources, const config::settings& settings,
-                                 const std::optional<net::key_digest>& key,
-                                 std::shared_ptr<net::request_log> requests)
+                                 service_keys keys, std::shared_ptr<net::request_log> requests)
     : settings_(settings),
       requests_(std::move(requests)),
       served_(std::move(served)),
@@ -40,8 +39,9 @@ running_service::running_service(std::unique_ptr<company> served, signal_watch& 
       watch_(
           [this] { return served_->status(); }, patience_of(settings),
           [this](std::string why) { guard_.end_by(end_guard::clock::now(), exit_internal, std::move(why)); }),
-      key_(key),
-      reloader_(sources, settings, {*served_, watch_, stop_, *requests_, key_ ? &*key_ : nullptr}),
+      keys_(std::move(keys)),
+      reloader_(sources, settings,
+                {*served_, watch_, stop_, *requests_, keys_.operators.get(), *keys_.clients}),
       on_hangup_(signals, [this] {
         spdlog::info("SIGHUP asks for a reload");
         reloader_.ask([](const auto&) {});
@@ -76,7 +76,7 @@ std::chrono::milliseconds running_service::grace() const {
 
 tl::expected<void, int> running_service::open_ports(const http_listeners& sockets) {
   if (const auto open = open_gateways(sockets); !open) return open;
-  if (!key_) return {};
+  if (!keys_.operators) return {};
   return open_operators_port();
 }
 
@@ -85,6 +85,7 @@ tl::expected<void, int> running_service::open_gateways(const http_listeners& soc
   http_options.listen.kept = sockets.requests;
   if (http_options.probes) http_options.probes->kept = sockets.probes;
   http_options.observers.push_back(requests_);
+  http_options.keys = keys_.clients;
   const auto http = served_->serve_http(http_options);
   if (!http) return tl::unexpected(report_listening(http.error(), "--port"));
   spdlog::info("HTTP on http://{}:{}", in_url(settings_.host), *http);
@@ -92,6 +93,7 @@ tl::expected<void, int> running_service::open_gateways(const http_listeners& soc
   if (settings_.tcp_port < 0) return {};
   auto tcp_options = to_tcp_options(settings_);
   tcp_options.observers.push_back(requests_);
+  tcp_options.keys = keys_.clients;
   const auto tcp = served_->serve_tcp(tcp_options);
   if (!tcp) return tl::unexpected(report_listening(tcp.error(), "--tcp-port"));
   spdlog::info("TCP on {}:{}", in_url(settings_.host), *tcp);
@@ -103,7 +105,7 @@ tl::expected<void, int> running_service::open_operators_port() {
     const bool is_first = begin_end(wanted);
     return net::drain_order{grace(), is_first};
   };
-  operators_.emplace(*served_, *key_, end, reloader_);
+  operators_.emplace(*served_, *keys_.operators, end, reloader_);
   auto server = net::admin_server::start(to_admin_options(settings_), *operators_);
   if (!server) return tl::unexpected(report_listening(server.error(), "--admin-port"));
   spdlog::info("operators on http://{}:{}/admin", in_url(settings_.admin_host), server->port());

@@ -10,11 +10,11 @@
 
 #include "actors/company.hpp"
 #include "actors/net/admin_server.hpp"
+#include "actors/net/keys_in_force.hpp"
 #include "actors/net/request_log.hpp"
 #include "config/load.hpp"
 #include "main/admin_service.hpp"
 #include "main/end_guard.hpp"
-#include "main/operators_key.hpp"
 #include "main/reloader.hpp"
 #include "main/service_manager.hpp"
 #include "main/signals.hpp"
@@ -28,14 +28,19 @@ struct http_listeners {
   std::shared_ptr<net::kept_listener> probes;  // null where they have no port
 };
 
+// Who may come in.
+struct service_keys {
+  std::shared_ptr<net::keys_in_force> operators;  // null where they have no port
+  std::shared_ptr<net::keys_in_force> clients;    // never null
+};
+
 class running_service {
  public:
-  // Hears signals from here on. `settings`: those of the start, as read from `sources`; `key`: the
-  // operators', nothing where they have no port; `requests`: hears of each request. `signals` must outlive
-  // the service.
+  // Hears signals from here on. `settings`: those of the start, as read from `sources`; `requests`: hears of
+  // each request. `signals` must outlive the service.
   running_service(std::unique_ptr<company> served, signal_watch& signals,
-                  const config::setting_sources& sources, const config::settings& settings,
-                  const std::optional<net::key_digest>& key, std::shared_ptr<net::request_log> requests);
+                  const config::setting_sources& sources, const config::settings& settings, service_keys keys,
+                  std::shared_ptr<net::request_log> requests);
 
   // The gateways answer 503 until the company may serve; HTTP has the sockets of whoever had them before.
   // Errors: the exit code, where a port cannot be had.
@@ -63,7 +68,7 @@ class running_service {
   end_guard guard_;
   scoped_handler on_signal_;
   liveness_watch watch_;
-  std::optional<operators_key> key_;
+  const service_keys keys_;
   reloader reloader_;
   scoped_hangup on_hangup_;
   std::optional<admin_service> operators_;

@@ -16,11 +16,12 @@
 #include "actors/chaos.hpp"
 #include "actors/company.hpp"
 #include "actors/company_metrics.hpp"
-#include "actors/net/key_digest.hpp"
+#include "actors/net/keys_in_force.hpp"
 #include "actors/net/listener.hpp"
 #include "actors/net/loading_server.hpp"
 #include "actors/refusal_counter.hpp"
 #include "config/admin_key.hpp"
+#include "config/api_keys.hpp"
 #include "config/flags.hpp"
 #include "main/commands.hpp"
 #include "main/company_options.hpp"
@@ -105,13 +106,14 @@ tl::expected<net::loading_server, int> open_early(const config::loaded_settings&
   return std::move(*server);
 }
 
-// The operators' key, where they have a port; the exit code where there is none, or one that is not good.
-tl::expected<std::optional<net::key_digest>, int> find_admin_key(const config::loaded_settings& loaded) {
+// The operators' key, null where they have no port; the exit code where there is none, or one that is not
+// good.
+tl::expected<std::shared_ptr<net::keys_in_force>, int> find_admin_key(const config::loaded_settings& loaded) {
   const config::admin_key_place place = config::admin_key_place_of(loaded);
   if (loaded.values.admin_port < 0) {
     if (!place.file.empty())
       spdlog::warn("{}: there is no operators' port; --admin-port opens it", place.file_origin);
-    return std::nullopt;
+    return nullptr;
   }
   const auto key = config::read_admin_key(place);
   if (!key) {
@@ -119,7 +121,18 @@ tl::expected<std::optional<net::key_digest>, int> find_admin_key(const config::l
     return tl::unexpected<int>(exit_configuration);
   }
   if (!key->warning.empty()) spdlog::warn("{}", key->warning);
-  return net::key_digest(key->text);
+  return std::make_shared<net::keys_in_force>(net::key_digest(key->text));
+}
+
+// Likewise the clients', of whom there may be none.
+tl::expected<std::shared_ptr<net::keys_in_force>, int> find_api_keys(const config::loaded_settings& loaded) {
+  const auto keys = config::read_api_keys(loaded);
+  if (!keys) {
+    complain(keys.error());
+    return tl::unexpected<int>(exit_configuration);
+  }
+  if (!keys->warning.empty()) spdlog::warn("{}", keys->warning);
+  return std::make_shared<net::keys_in_force>(net::key_digest(keys->texts));
 }
 
 // The phases before the warm-up: on a terminal with a bar, and in /readyz. Where they get nowhere /livez says
@@ -179,7 +192,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_s
   if (settings.runner_isolation == "process")
     options->engine.isolation =
         runner_program{.arguments = {"troupe", "runner-process", "--log-format", settings.log_format},
-                       .withheld = {config::admin_key_variable}};
+                       .withheld = {config::admin_key_variable, config::api_key_variable}};
   options->metrics = make_company_metrics(options->served_model_name, options->drafts);
   describe_program(*options->metrics, *options);
   options->metrics->set_health(true, false);
@@ -216,12 +229,14 @@ int serve(const config::setting_sources& sources) {
     return exit_failure;
   }
   warn_of_few_files(settings);
-  const auto key = find_admin_key(*loaded);
-  if (!key) return key.error();
+  const auto operators = find_admin_key(*loaded);
+  if (!operators) return operators.error();
+  const auto clients = find_api_keys(*loaded);
+  if (!clients) return clients.error();
   std::optional<net::loading_server> loading;
   auto started = start_company(*loaded, requests, signals, loading);
   if (!started) return started.error();
-  running_service service(std::move(*started), signals, sources, settings, *key, requests);
+  running_service service(std::move(*started), signals, sources, settings, {*operators, *clients}, requests);
   const http_listeners sockets{loading->listener(), loading->probe_listener()};
   loading.reset();  // the gateway takes its place
   if (const auto open = service.open_ports(sockets); !open) return open.error();

@@ -9,6 +9,7 @@
 #include <tl/expected.hpp>
 
 #include "config/admin_key.hpp"
+#include "config/api_keys.hpp"
 #include "config/load.hpp"
 #include "runtime/result.hpp"
 
@@ -17,6 +18,7 @@ namespace troupe::cli {
 struct read_sources {
   config::loaded_settings loaded;
   std::optional<tl::expected<config::admin_key, std::string>> key;  // nothing: there are no operators
+  tl::expected<config::api_keys, std::string> clients = {};
 };
 
 class settings_reader {

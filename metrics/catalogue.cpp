@@ -495,7 +495,7 @@ std::vector<double> one_two_five(std::int64_t last) {
 }
 
 constexpr std::array<std::string_view, 5> reasons{"stop", "length", "abort", "timeout", "error"};
-constexpr std::array<std::string_view, 6> codes{"400", "404", "413", "429", "500", "503"};
+constexpr std::array<std::string_view, 7> codes{"400", "401", "404", "413", "429", "500", "503"};
 constexpr std::array<std::string_view, 2> waits{"capacity", "deferred"};
 constexpr std::array<std::string_view, 3> losses{"queue_full", "rejected", "unreachable"};
 constexpr std::array<std::string_view, 6> phases{"plan", "reserve", "draft", "mask", "execute", "commit"};

@@ -10,6 +10,7 @@ namespace troupe {
 enum class error_code {
   invalid_argument,         // the caller's input is wrong; HTTP 400
   context_length_exceeded,  // more tokens than a sequence can have; HTTP 400
+  unauthenticated,          // no key, or a wrong one; HTTP 401
   not_found,                // an unknown model, route or file; HTTP 404
   too_large,                // a size limit was passed; HTTP 413
   resource_exhausted,       // no room now, try again later; HTTP 429

@@ -36,7 +36,7 @@ asio::awaitable<bool> admin_connection::serve_request() {
   // Whoever has no key learns nothing of the routes, and leaves nothing in memory.
   is_known_ = has_one_key && is_authorized({authorization.data(), authorization.size()}, shared_->commands);
   if (!is_known_) {
-    shared_->strangers.add(peer());
+    shared_->strangers.add(socket_);
     const http_response stranger = refuse_stranger();
     co_return co_await refuse(stranger);
   }
@@ -67,12 +67,6 @@ asio::awaitable<bool> admin_connection::answer(const std::string& body) {
   if (gone_) co_return false;
   if (arrived.empty()) arrived.push_back(answer_without_reply(target));
   co_return co_await respond(arrived.front());
-}
-
-std::string admin_connection::peer() const {
-  asio_error failure;
-  const auto end = socket_.remote_endpoint(failure);
-  return failure ? std::string("nowhere") : end.address().to_string();
 }
 
 }  // namespace troupe::net

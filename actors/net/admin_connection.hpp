@@ -16,7 +16,7 @@ namespace troupe::net {
 struct admin_shared {
   admin_options options;
   operator_commands& commands;
-  stranger_log strangers = {};
+  stranger_log strangers{"operators' port"};
 };
 
 class admin_connection final : public http_exchange {
@@ -32,7 +32,6 @@ class admin_connection final : public http_exchange {
   asio::awaitable<bool> answer(const std::string& body);
   // A stranger has one time for all until its key.
   std::chrono::milliseconds time_for(std::chrono::milliseconds known) const;
-  std::string peer() const;
 
   std::shared_ptr<admin_shared> shared_;
   const std::chrono::steady_clock::time_point came_ = std::chrono::steady_clock::now();

@@ -141,12 +141,8 @@ std::optional<admin_resource> find_admin_resource(std::string_view path) {
 }
 
 bool is_authorized(std::string_view authorization, const operator_commands& commands) {
-  constexpr std::string_view scheme = "Bearer ";
-  const std::string_view word = authorization.substr(0, scheme.size());
-  if (!boost::beast::iequals({word.data(), word.size()}, {scheme.data(), scheme.size()})) return false;
-  std::string_view key = authorization.substr(scheme.size());
-  while (key.starts_with(' ')) key.remove_prefix(1);
-  return commands.is_key(key);
+  const auto key = bearer_key(authorization);
+  return key && commands.is_key(*key);
 }
 
 http_response refuse_stranger() {

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "actors/net/cross_origin.hpp"
+#include "actors/net/keys_in_force.hpp"
 #include "actors/net/request_tracker.hpp"
 
 namespace troupe::net {
@@ -50,8 +52,15 @@ asio::awaitable<bool> http_connection::serve_request() {
   if (!header_read) co_return false;
   request_.tenant = text_of(parser.get(), "X-Tenant");
   request_.caller = caller_of(parser.get());
+  request_.allowed_origin = allowed_origin(text_of(parser.get(), "Origin"), shared_->options.cors_origins);
+  const std::string wanted_method = text_of(parser.get(), "Access-Control-Request-Method");
+  if (request_.verb == "OPTIONS" && !request_.allowed_origin.empty() && !wanted_method.empty()) {
+    const http_response allowed = answer_preflight(text_of(parser.get(), "Access-Control-Request-Headers"));
+    co_return co_await refuse_header(parser, allowed);
+  }
   const auto found = find_route(request_.path);
-  auto refusal = refuse_route(found, request_);
+  auto refusal = refuse_stranger(found, parser.get());
+  if (!refusal) refusal = refuse_route(found, request_);
   if (!refusal && takes_body(found->target)) refusal = refuse_fields(parser.get());
   if (refusal) co_return co_await refuse_header(parser, *refusal);
   byte_budget::share held(shared_->bodies);
@@ -82,6 +91,21 @@ asio::awaitable<bool> http_connection::serve_request() {
   }
   const http_response response = answer_get(*found, shared_->port, shared_->options.version);
   co_return co_await respond(response);
+}
+
+std::optional<http_response> http_connection::refuse_stranger(const std::optional<route>& found,
+                                                              const request_header& header) const {
+  if (found && is_open(found->target)) return std::nullopt;
+  const bool has_one_key = header.count(http::field::authorization) == 1;
+  const std::string authorization = text_of(header, "Authorization");
+  const auto key = has_one_key ? bearer_key(authorization) : std::nullopt;
+  if (is_let_in(shared_->options.keys.get(), key.value_or(""))) return std::nullopt;
+  shared_->strangers.add(socket_);
+  http_response response = error_response(
+      {error_code::unauthenticated,
+       key ? "this is no key of a client" : "a key is needed: send one as \"Authorization: Bearer KEY\""});
+  response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"troupe\"");
+  return response;
 }
 
 asio::awaitable<void> http_connection::on_body(const std::function<void()>& work) {

@@ -32,6 +32,9 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
 
   // As http_exchange has it.
   asio::awaitable<bool> serve_request() override;
+  // Who shows no key where one is needed.
+  std::optional<http_response> refuse_stranger(const std::optional<route>& found,
+                                               const request_header& header) const;
   asio::awaitable<bool> answer_post(resource target, result<openai::json>& body);
   asio::awaitable<bool> generate(resource target, openai::json& body);
   // `requests`: of each prompt; taken.

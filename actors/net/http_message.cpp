@@ -103,6 +103,10 @@ std::string response_head(const http_response& response, std::string_view length
   if (!response.content_type.empty()) fmt::format_to(out, "Content-Type: {}\r\n", response.content_type);
   for (const auto& [name, value] : response.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
   if (!request.id.empty()) fmt::format_to(out, "X-Request-Id: {}\r\n", request.id);
+  if (!request.allowed_origin.empty())
+    fmt::format_to(out, "Access-Control-Allow-Origin: {}\r\nAccess-Control-Expose-Headers: {}\r\n{}",
+                   request.allowed_origin, "X-Request-Id, Retry-After",
+                   request.allowed_origin == "*" ? "" : "Vary: Origin\r\n");
   if (!length_field.empty()) fmt::format_to(out, "{}\r\n", length_field);
   if (!request.keep_alive) {
     head += "Connection: close\r\n";
@@ -131,6 +135,14 @@ std::string_view request_name_in(std::string_view lines) {
     return line.substr(0, line.find_last_not_of(blanks) + 1);
   }
   return {};
+}
+
+std::optional<std::string_view> bearer_key(std::string_view authorization) {
+  constexpr std::string_view scheme = "Bearer ";
+  if (!boost::beast::iequals(authorization.substr(0, scheme.size()), scheme)) return std::nullopt;
+  std::string_view key = authorization.substr(scheme.size());
+  while (key.starts_with(' ')) key.remove_prefix(1);
+  return key;
 }
 
 std::string target_path(std::string_view target) {

@@ -27,6 +27,7 @@ struct request_line {
   // X-Request-Id of the answer: the client's own, else the one in the log. Empty: not known yet.
   std::string id = {};
   std::optional<trace_context> caller = {};  // traceparent and tracestate
+  std::string allowed_origin = {};           // whose page may read the answer (cross_origin.hpp); empty: none
 };
 
 struct http_response {
@@ -52,6 +53,9 @@ std::string response_head(const http_response& response, std::string_view length
                           const request_line& request);
 // Head and body; the body is left out for HEAD.
 std::string serialize(const http_response& response, const request_line& request);
+
+// The key of an Authorization field, "Bearer KEY"; nothing where it is another one.
+std::optional<std::string_view> bearer_key(std::string_view authorization);
 
 // The path of a request target: query and fragment cut, scheme and host of the absolute form too,
 // percent-decoded.

@@ -109,6 +109,20 @@ bool takes_body(resource target) {
          target == resource::tokenize || target == resource::detokenize;
 }
 
+bool is_open(resource target) {
+  switch (target) {
+    case resource::health:
+    case resource::livez:
+    case resource::readyz:
+    case resource::version:
+    case resource::metrics:
+    case resource::status_page:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::optional<http_response> refuse_route(const std::optional<route>& found, const request_line& request) {
   if (!found)
     return error_response(

@@ -41,6 +41,9 @@ bool takes_post(resource target);
 // True for those whose POST has a JSON body.
 bool takes_body(resource target);
 
+// Whether anybody may ask for it, with a key or without one: what tells how the service is.
+bool is_open(resource target);
+
 // An error where there is no such route or it has no such method; it says what there is.
 std::optional<http_response> refuse_route(const std::optional<route>& found, const request_line& request);
 

@@ -10,6 +10,7 @@
 #include "actors/net/memory_tidier.hpp"
 #include "actors/net/options.hpp"
 #include "actors/net/request_directory.hpp"
+#include "actors/net/stranger_log.hpp"
 
 namespace troupe::net {
 
@@ -24,6 +25,7 @@ struct http_shared {
   memory_tidier memory;          // after them
   request_directory requests;
   departed_requests departed;
+  stranger_log strangers{"HTTP"};
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none, names of answers
 };
 

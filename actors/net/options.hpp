@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/net/request_observer.hpp"
 
 namespace troupe::net {
 
 class kept_listener;
+class keys_in_force;
 
 struct listen_options {
   std::string host = "127.0.0.1";
@@ -41,6 +43,9 @@ struct http_options {
   connection_limits limits;
   std::string version;  // of the program
   std::int32_t max_logprobs = 20;
+  std::shared_ptr<const keys_in_force> keys = {};  // who has none of them is refused; null: nobody is
+  // Whose pages browsers let use the API; "*" alone: all.
+  std::vector<std::string> cors_origins = {};
   request_observers observers = {};  // hear of each request when it has ended
   std::size_t max_header_bytes = 16U << 10U;
   std::size_t max_buffered_bytes = 256U << 20U;     // bodies of all connections together
@@ -52,7 +57,8 @@ struct tcp_options {
   connection_limits limits;
   std::string version;
   std::int32_t max_logprobs = 20;
-  request_observers observers = {};  // hear of each request when it has ended
+  std::shared_ptr<const keys_in_force> keys = {};  // who has none of them is refused; null: nobody is
+  request_observers observers = {};                // hear of each request when it has ended
   std::size_t max_frame_bytes = 32U << 20U;
   std::size_t max_buffered_bytes = 256U << 20U;     // frames of all connections together
   std::size_t max_streams = 256;                    // at once on one connection

@@ -32,6 +32,8 @@ void request_log::ended(const request_report& report) {
   if (!logger_->should_log(spdlog::level::info)) return;
   const logged_requests which = which_;
   if (which == logged_requests::none || (which == logged_requests::failed && !has_failed(report))) return;
+  constexpr int without_key = 401;  // which have a line of their own, so that they drive out no others
+  if (report.failure && report.failure->status == without_key) return;
   const std::string line = form_ == line_form::json ? report_json(report) : report_line(report);
   logger_->log(spdlog::level::info, spdlog::string_view_t(line));
   tell_dropped();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/net/keys_in_force.hpp"
 #include "actors/net/tcp_session.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -45,7 +46,14 @@ asio::awaitable<std::optional<error>> tcp_session::handle(const wire::frame_head
 }
 
 std::optional<error> tcp_session::greet(const std::string& payload) {
-  if (auto understood = wire::check_hello(payload); !understood) return understood.error();
+  const auto said = wire::parse_hello(payload);
+  if (!said) return said.error();
+  if (!is_let_in(shared_->options.keys.get(), said->api_key)) {
+    shared_->strangers.add(socket_);
+    return error{error_code::unauthenticated,
+                 said->api_key.empty() ? "the hello must have an \"api_key\"" : "this is no key of a client",
+                 "api_key"};
+  }
   greeted_ = true;
   number_ = ++shared_->sessions;
   const model_card model = shared_->port.model();

@@ -21,6 +21,7 @@
 #include "actors/net/memory_tidier.hpp"
 #include "actors/net/options.hpp"
 #include "actors/net/request_tracker.hpp"
+#include "actors/net/stranger_log.hpp"
 #include "runtime/openai/logprobs.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/wire/frame.hpp"
@@ -40,6 +41,7 @@ struct tcp_shared {
   background_worker background;  // for large frames
   memory_tidier memory;          // after them
   departed_requests departed;
+  stranger_log strangers{"TCP"};
   const openai::token_namer name;
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none
   std::uint64_t sessions = 0;                      // greeted so far

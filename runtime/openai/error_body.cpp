@@ -18,6 +18,8 @@ wire_error describe(error_code code) {
       return {400, "invalid_request_error", "invalid_value"};
     case error_code::context_length_exceeded:
       return {400, "invalid_request_error", "context_length_exceeded"};
+    case error_code::unauthenticated:
+      return {401, "invalid_request_error", "invalid_api_key"};
     case error_code::not_found:
       return {404, "invalid_request_error", "not_found"};
     case error_code::too_large:

@@ -10,7 +10,7 @@
 
 namespace troupe::openai {
 
-// 400, 404, 413, 429, 503 or 500.
+// 400, 401, 404, 413, 429, 503 or 500.
 int http_status(error_code code);
 // The "code": "invalid_value", "model_not_found", ...
 const char* error_word(const error& failure);

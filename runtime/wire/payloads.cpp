@@ -9,17 +9,22 @@
 
 namespace troupe::wire {
 
-result<void> check_hello(std::string_view payload) {
+result<hello> parse_hello(std::string_view payload) {
   const auto document = openai::read_json(payload);
   if (!document) return tl::unexpected<error>(document.error());
   if (!document->is_object()) return fail(error_code::invalid_argument, "hello must be a JSON object");
-  const openai::json* const version = openai::field_reader(*document).find("protocol");
+  openai::field_reader fields(*document);
+  const openai::json* const version = fields.find("protocol");
   const auto number = version == nullptr ? std::nullopt : openai::as_integer(*version);
   if (!number) return fail(error_code::invalid_argument, "hello must name its protocol version", "protocol");
-  if (*number == protocol_version) return {};
-  return fail(error_code::unsupported,
-              fmt::format("protocol version {} is not spoken here: use {}", *number, protocol_version),
-              "protocol");
+  if (*number != protocol_version)
+    return fail(error_code::unsupported,
+                fmt::format("protocol version {} is not spoken here: use {}", *number, protocol_version),
+                "protocol");
+  hello said;
+  fields.read("api_key", said.api_key, payload.size());
+  if (auto status = fields.status(); !status) return tl::unexpected<error>(status.error());
+  return said;
 }
 
 std::string welcome_payload(const welcome& facts) {

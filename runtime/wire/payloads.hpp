@@ -12,8 +12,12 @@ namespace troupe::wire {
 
 inline constexpr std::int64_t protocol_version = 1;
 
-// Checks a client's hello: {"protocol": 1}. Errors: invalid_argument; unsupported for another version.
-result<void> check_hello(std::string_view payload);
+// What a client says first: {"protocol": 1, "api_key": "..."}.
+struct hello {
+  std::string api_key = {};  // empty: it has none
+};
+// Errors: invalid_argument; unsupported for another version.
+result<hello> parse_hello(std::string_view payload);
 
 struct welcome {
   std::string_view server;  // version of the program

@@ -18,7 +18,7 @@ constexpr std::size_t max_generate_bytes = 1U << 16U;
 
 void read_payload(std::uint8_t type, std::string_view payload) {
   if (type == static_cast<std::uint8_t>(wire::frame_type::hello)) {
-    const auto understood = wire::check_hello(payload);
+    const auto understood = wire::parse_hello(payload);
     require(understood || !wire::error_payload(understood.error()).empty(), "an error can be sent");
   }
   if (type != static_cast<std::uint8_t>(wire::frame_type::generate)) return;

@@ -300,7 +300,7 @@ TEST(EngineMetrics, ErrorsAreCountedByTheirStatus) {
   engine_metrics metrics(options);
   for (const int status : {400, 400, 503, 500, 418, 505}) metrics.add_request_error(status);
   const parsed_text text = read(metrics);
-  const std::map<std::string, double> expected{{"400", 4}, {"404", 0}, {"413", 0},
+  const std::map<std::string, double> expected{{"400", 4}, {"401", 0}, {"404", 0}, {"413", 0},
                                                {"429", 0}, {"500", 1}, {"503", 1}};
   for (const auto& [status, count] : expected)
     EXPECT_EQ(text.at(sample("troupe_request_errors_total", "code=\"" + status + "\"")), count) << status;

@@ -1,0 +1,67 @@
+#include "actors/net/cross_origin.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::net {
+namespace {
+
+constexpr std::string_view all = "*";
+
+std::string_view without_blanks(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+bool is_visible(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+// A scheme, a host, perhaps a port; pages of files and sandboxes are of the origin "null".
+bool is_origin(std::string_view text) {
+  if (text == "null") return true;
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string_view::npos || scheme == 0 || !is_visible(text)) return false;
+  const std::string_view host = text.substr(scheme + 3);
+  return !host.empty() && host.find_first_of("/?#@*\\") == std::string_view::npos;
+}
+
+}  // namespace
+
+result<std::vector<std::string>> read_origins(std::string_view text) {
+  std::vector<std::string> origins;
+  while (!without_blanks(text).empty()) {
+    const std::string_view one = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), one.size() + 1));
+    const std::string_view origin = without_blanks(one);
+    if (origin != all && !is_origin(origin))
+      return fail(error_code::invalid_argument,
+                  fmt::format("'{}' is no origin: one is a scheme and a host, such as https://chat.example, "
+                              "or * alone for all",
+                              origin));
+    origins.emplace_back(origin);
+  }
+  if (origins.size() > 1 && std::ranges::find(origins, all) != origins.end())
+    return fail(error_code::invalid_argument, "* is all origins: it stands alone");
+  return origins;
+}
+
+std::string allowed_origin(std::string_view origin, std::span<const std::string> allowed) {
+  if (origin.empty()) return {};
+  for (const std::string& each : allowed)
+    if (each == all || each == origin) return each;
+  return {};
+}
+
+http_response answer_preflight(std::string_view headers) {
+  http_response response{.content_type = ""};
+  response.headers.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST");
+  if (!headers.empty()) response.headers.emplace_back("Access-Control-Allow-Headers", headers);
+  response.headers.emplace_back("Access-Control-Max-Age", "600");
+  return response;
+}
+
+}  // namespace troupe::net
