@@ -19,6 +19,20 @@ std::size_t content_bytes(const nlohmann::ordered_json& content) {
   return bytes;
 }
 
+// What is certain to be written of a message's calls, in whatever form.
+std::size_t call_bytes(const nlohmann::ordered_json& calls) {
+  constexpr std::size_t least_form = 16;  // {"name":"","a":{}}
+  std::size_t bytes = 0;
+  if (!calls.is_array()) return bytes;
+  for (const auto& call : calls) {
+    const auto function = call.is_object() ? call.find("function") : call.end();
+    if (!call.is_object() || function == call.end() || !function->is_object()) continue;
+    const auto name = function->find("name");
+    bytes += least_form + (name == function->end() ? 0 : text_bytes(*name));
+  }
+  return bytes;
+}
+
 struct prompt_measure {
   std::size_t operator()(const text_prompt& prompt) const { return prompt.text.size(); }
   std::size_t operator()(const token_prompt&) const { return 0; }
@@ -26,8 +40,11 @@ struct prompt_measure {
     std::size_t bytes = 0;
     for (const auto& [name, value] : prompt.template_arguments.items()) bytes += text_bytes(value);
     if (!prompt.messages.is_array()) return bytes;
-    for (const auto& message : prompt.messages)
-      if (message.is_object() && message.contains("content")) bytes += content_bytes(message["content"]);
+    for (const auto& message : prompt.messages) {
+      if (!message.is_object()) continue;
+      if (message.contains("content")) bytes += content_bytes(message["content"]);
+      if (message.contains("tool_calls")) bytes += call_bytes(message["tool_calls"]);
+    }
     return bytes;
   }
 };

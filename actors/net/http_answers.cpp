@@ -163,7 +163,7 @@ asio::awaitable<bool> http_connection::answer_whole(std::vector<generation_reque
   const request_report begun = report_of(requests.front(), plan);
   http_generation generation(*shared_, requests, open_mailbox<tagged_event>(unbounded), begun);
   tracked_ = true;
-  const auto answer = openai::make_answer_collector(plan.options);
+  const auto answer = openai::make_answer_collector(plan.options, plan.name);
   while (!answer->complete()) {
     const bool listening = co_await wait_for_news(nothing);
     if (!listening) co_return false;

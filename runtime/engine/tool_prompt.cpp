@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "runtime/grammar/tool_call_form.hpp"
@@ -29,10 +30,12 @@ std::string instructions(const json& tools) {
          "\nWhat it returns then stands between <tool_response> and </tool_response>.";
 }
 
-void append(json& content, const std::string& text, const char* separator) {
-  std::string joined = content.is_string() ? content.get<std::string>() : std::string();
+// In place, since there may be any number of texts.
+void append(json& content, std::string_view text, const char* separator) {
+  if (!content.is_string()) content = "";
+  auto& joined = content.get_ref<std::string&>();
   if (!joined.empty()) joined += separator;
-  content = joined + text;
+  joined += text;
 }
 
 void add_instructions(json& messages, const json& tools) {

@@ -26,7 +26,8 @@ class answer_collector {
                            const token_namer& name) const = 0;
 };
 
-// In the shape that `options` name.
-std::unique_ptr<answer_collector> make_answer_collector(const answer_options& options);
+// In the shape that `options` name. `name` must outlive it.
+std::unique_ptr<answer_collector> make_answer_collector(const answer_options& options,
+                                                        const token_namer& name);
 
 }  // namespace troupe::openai

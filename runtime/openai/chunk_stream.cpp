@@ -67,7 +67,7 @@ void chunk_stream::append_chat_event(std::size_t index, const stream_event& even
   if (options_.tool_calls) {
     tool_call_reader& calls = choices_[index].calls;
     parts = calls.add(event.text);
-    if (end != nullptr) calls.end(parts);
+    if (end != nullptr) calls.end(end->reason != finish_reason::stop, parts);
   } else if (!event.text.empty()) {
     parts.push_back({event.text});
   }

@@ -30,7 +30,7 @@ result<std::string> text_of_parts(const json& parts, std::string_view at) {
     const auto& kind = type->get_ref<const std::string&>();
     const std::string_view member = text_member(kind);
     if (member.empty())
-      return wrong(fmt::format("has a part of the type '{}': only 'text' is supported",
+      return wrong(fmt::format("has a part of the type '{}': only texts are supported",
                                kind.substr(0, longest_shown)));
     const auto piece = part.find(member);
     if (piece == part.end() || !piece->is_string())

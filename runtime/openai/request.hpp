@@ -33,11 +33,12 @@ struct answer_options {
   std::int32_t n = 1;        // choices of each prompt
   std::int32_t prompts = 1;  // whose choices come one behind the other
   bool stream = false;
-  bool include_usage = false;     // a last chunk that tells the usage
-  bool continuous_usage = false;  // and the usage so far on every chunk
-  bool prompt_logprobs = false;   // log-probabilities of the prompt's tokens are asked for
-  bool tool_calls = false;        // tools are offered: calls are told apart from the text
-  bool include_reasoning = true;  // what the model thinks first is told
+  bool include_usage = false;      // a last chunk that tells the usage
+  bool continuous_usage = false;   // and the usage so far on every chunk
+  bool prompt_logprobs = false;    // log-probabilities of the prompt's tokens are asked for
+  bool tool_calls = false;         // tools are offered: calls are told apart from the text
+  bool include_reasoning = true;   // what the model thinks first is told
+  bool reasoning_summary = false;  // as its own summary, of a response: most clients show no other
   bool return_token_ids = false;
   bool return_tokens_as_token_ids = false;  // "token_id:42" in place of a token's text in log-probabilities
   bool echo = false;                        // answers begin with their prompts

@@ -102,12 +102,13 @@ bool tool_call_reader::read_closing() {
   return true;
 }
 
-void tool_call_reader::end(std::vector<answer_part>& into) {
+void tool_call_reader::end(bool is_cut, std::vector<answer_part>& into) {
   // A call that was opened is one, however little of it there is.
   const bool is_call = place_ == place::name || (place_ == place::content && is_opening(kept_));
   const bool is_text = place_ == place::content && (begun_ == 0 || without_space_at_end(kept_) > 0);
   if (is_call) ++begun_;
-  if (is_text && !is_call) add_text(into, kept_);
+  const bool may_be_call = is_cut && without_space_at_end(kept_) > 0;
+  if (is_text && !is_call && !may_be_call) add_text(into, kept_);
   kept_.clear();
 }
 

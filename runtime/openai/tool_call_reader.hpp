@@ -27,10 +27,13 @@ class tool_call_reader {
   // space, which is left out in front of a call and behind the last.
   // In the order written; what belongs together is one part.
   std::vector<answer_part> add(std::string_view piece);
-  // The text is over: adds what was kept back. A call whose name was not whole by then is left out.
-  void end(std::vector<answer_part>& into);
+  // The text is over: adds what was kept back. A call whose name was not whole by then is left out, and
+  // where the text was cut off (`is_cut`) what may be the beginning of one, too.
+  void end(bool is_cut, std::vector<answer_part>& into);
   // Whether there were calls, and each was written to its end.
   bool has_called() const { return begun_ > 0 && begun_ == complete_; }
+  // Whether one was begun, and not written to its end.
+  bool is_calling() const { return begun_ > complete_; }
 
  private:
   bool read_content(std::vector<answer_part>& into);

@@ -105,13 +105,15 @@ class tools_reader {
     const json description = function.value("description", json());
     if (!description.is_null() && !description.is_string())
       return reject(at, ".description must be a string");
+    const json strict = function.value("strict", json());
+    if (!strict.is_null() && !strict.is_boolean()) return reject(at, ".strict must be true or false");
     const json parameters = function.value("parameters", json());
     if (!parameters.is_null() && !parameters.is_object())
       return reject(at, ".parameters must be a JSON Schema, an object");
     auto arguments = schema_of_arguments(parameters);
     if (!arguments) return reject(at, arguments.error().message);
     json known{{"name", name}, {"parameters", std::move(*arguments)}};
-    if (function.value("strict", json()) == true) known["strict"] = true;
+    if (strict == true) known["strict"] = true;
     functions_.push_back({{"function", std::move(known)}});
   }
 

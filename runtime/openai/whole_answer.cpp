@@ -99,7 +99,7 @@ void whole_answer::write_choice(json_writer& out, std::uint64_t call_id, std::si
     std::vector<answer_part> said;
     if (options.tool_calls) {
       said = calls.add(from.text);
-      calls.end(said);
+      calls.end(from.end && from.end->reason != finish_reason::stop, said);
     } else {
       said.push_back({from.text});
     }

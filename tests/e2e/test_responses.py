@@ -154,3 +154,6 @@ def test_reasoning_is_an_item_of_its_own_and_comes_back(tmp_path):
         assert last["usage"]["output_tokens_details"]["reasoning_tokens"] > 0
         status, whole = service.post("/v1/responses", {"temperature": 0, "max_output_tokens": 80, **asked})
         assert status == 200 and without_names(whole) == without_names(last)
+        summed_up = sent_events(service, **asked, reasoning={"summary": "auto"})[-1]["response"]["output"]
+        assert summed_up[0]["summary"] == [{"type": "summary_text", "text": thought}]
+        assert summed_up[1]["content"] == last["output"][1]["content"]

@@ -35,6 +35,15 @@ std::string joined_texts(const json& parts) {
   return text;
 }
 
+// Behind what stands there already, if anything does.
+void add_line(json& target, std::string_view line) {
+  if (target.is_null()) {
+    target = std::string(line);
+  } else {
+    (target.get_ref<std::string&>() += '\n') += line;
+  }
+}
+
 class item_reader {
  public:
   void add_instructions(const json& instructions) {
@@ -58,8 +67,9 @@ class item_reader {
                     at, shown));
   }
 
-  json take() {
+  result<json> take() {
     end_turn();
+    if (messages_.empty()) return wrong("input has nothing but what the model was thinking");
     return std::move(messages_);
   }
 
@@ -75,8 +85,8 @@ class item_reader {
       messages_.push_back({{"role", role}, {"content", std::move(*text)}});
       return {};
     }
-    if (is_in_turn_ && has_spoken()) end_turn();
-    turn()["content"] = std::move(*text);
+    if (is_in_turn_ && has_text() && !has_calls()) end_turn();
+    add_line(turn()["content"], *text);
     return {};
   }
 
@@ -103,8 +113,8 @@ class item_reader {
     std::string text = joined_texts(member(item, "content"));
     if (text.empty()) text = joined_texts(member(item, "summary"));
     if (text.empty()) return {};
-    if (is_in_turn_) end_turn();
-    turn()["reasoning_content"] = std::move(text);
+    if (is_in_turn_ && has_text() && !has_calls()) end_turn();
+    add_line(turn()["reasoning_content"], text);
     return {};
   }
 
@@ -113,12 +123,13 @@ class item_reader {
     if (!std::exchange(is_in_turn_, true)) messages_.push_back({{"role", "assistant"}, {"content", nullptr}});
     return messages_.back();
   }
-  bool has_spoken() const {
-    return !messages_.back()["content"].is_null() || messages_.back().contains("tool_calls");
-  }
+  // Of the message that is put together.
+  bool has_text() const { return !messages_.back()["content"].is_null(); }
+  bool has_calls() const { return messages_.back().contains("tool_calls"); }
   // Thoughts that nothing came of are left out.
   void end_turn() {
-    if (std::exchange(is_in_turn_, false) && !has_spoken()) messages_.erase(messages_.size() - 1);
+    if (std::exchange(is_in_turn_, false) && !has_text() && !has_calls())
+      messages_.erase(messages_.size() - 1);
   }
 
   json messages_ = json::array();

@@ -5,23 +5,28 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/openai/error_body.hpp"
+
 namespace troupe::openai {
 namespace {
 
 using kind = response_item::kind;
 
 // Clients know no reason but these two; who ran out of time was cut off, too.
-void write_why_incomplete(json_writer& out, const std::optional<finished>& end) {
-  const std::string_view status = response_status(end);
+void write_why_incomplete(json_writer& out, const response_state& state) {
+  const std::optional<finished>& end = state.end;
+  const std::string_view status = response_status(state);
   out.key("error");
-  if (status == std::string_view("failed")) {
-    out.begin_object().key("code").string("server_error").key("message");
-    out.string(failure_of(*end)->message).end_object();
+  if (status == "failed") {
+    const error failure = *failure_of(*end);
+    out.begin_object().key("code").string("server_error").key("message").string(failure.message);
+    if (const auto seconds = retry_after(failure)) out.key("retry_after").integer(*seconds);
+    out.end_object();
   } else {
     out.null();
   }
   out.key("incomplete_details");
-  if (status == std::string_view("incomplete")) {
+  if (status == "incomplete") {
     out.begin_object().key("reason").string("max_output_tokens").end_object();
   } else {
     out.null();
@@ -52,18 +57,18 @@ void write_usage_of(json_writer& out, const std::optional<finished>& end) {
 
 }  // namespace
 
-const char* response_status(const std::optional<finished>& end) {
-  if (!end) return "in_progress";
-  if (failure_of(*end)) return "failed";
-  return end->reason == finish_reason::stop ? "completed" : "incomplete";
+const char* response_status(const response_state& state) {
+  if (!state.end) return "in_progress";
+  if (failure_of(*state.end)) return "failed";
+  return state.end->reason == finish_reason::stop && !state.has_cut_off ? "completed" : "incomplete";
 }
 
 void write_response(json_writer& out, const answer_identity& identity, const response_state& state,
                     const std::vector<response_item>& items, const token_style& style) {
   out.begin_object().key("id").string(identity.id).key("object").string("response");
-  out.key("created_at").integer(identity.created).key("status").string(response_status(state.end));
+  out.key("created_at").integer(identity.created).key("status").string(response_status(state));
   out.key("model").string(identity.model).key("background").boolean(false);
-  write_why_incomplete(out, state.end);
+  write_why_incomplete(out, state);
   out.members(identity.repeated);
   out.key("previous_response_id").null().key("store").boolean(false);
   out.key("truncation").string("disabled").key("output").begin_array();
@@ -76,7 +81,7 @@ void write_response(json_writer& out, const answer_identity& identity, const res
 }
 
 std::string item_name(std::uint64_t call_id, std::size_t index, kind what) {
-  const char* const prefix = what == kind::reasoning ? "rs" : what == kind::message ? "msg" : "fc";
+  const char* const prefix = what == kind::message ? "msg" : what == kind::function_call ? "fc" : "rs";
   return fmt::format("{}_{:016x}{:04x}", prefix, call_id, index);
 }
 
@@ -94,9 +99,10 @@ void write_item(json_writer& out, const answer_identity& identity, std::size_t i
   if (item.what == kind::message) {
     out.string("message").key("role").string("assistant");
   } else {
-    out.string("reasoning").key("summary").begin_array().end_array();
+    out.string("reasoning");
   }
-  out.key("content").begin_array();
+  if (item.what == kind::reasoning) out.key("summary").begin_array().end_array();
+  out.key(item.what == kind::summary ? "summary" : "content").begin_array();
   if (!is_begun_only) write_content_part(out, item, false, style);
   out.end_array().end_object();
 }
@@ -104,7 +110,8 @@ void write_item(json_writer& out, const answer_identity& identity, std::size_t i
 void write_content_part(json_writer& out, const response_item& item, bool is_begun_only,
                         const token_style& style) {
   const bool is_text = item.what == kind::message;
-  out.begin_object().key("type").string(is_text ? "output_text" : "reasoning_text");
+  const char* const thoughts = item.what == kind::summary ? "summary_text" : "reasoning_text";
+  out.begin_object().key("type").string(is_text ? "output_text" : thoughts);
   out.key("text").string(is_begun_only ? "" : std::string_view(item.text));
   if (is_text) {
     out.key("annotations").begin_array().end_array().key("logprobs");

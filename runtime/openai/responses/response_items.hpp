@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/openai/logprobs.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/openai/tool_call_reader.hpp"
 #include "runtime/stream.hpp"
@@ -13,7 +14,8 @@
 namespace troupe::openai {
 
 struct response_item {
-  enum class kind { reasoning, message, function_call };
+  // What was thought, as it is or where clients look for its summary.
+  enum class kind { reasoning, summary, message, function_call };
   kind what = kind::message;
   std::string text = {};  // a call's: its arguments
   std::string name = {};  // of what is called
@@ -33,20 +35,25 @@ struct item_change {
 
 class response_items {
  public:
-  explicit response_items(const answer_options& options) : options_(options) {}
+  // `name` must outlive them.
+  response_items(const answer_options& options, const token_namer& name) : options_(options), name_(name) {}
 
   // One item is open at most: it ends where another begins, or with the event that is the answer's end. An
   // answer that came to its end without a word is an empty message.
   std::vector<item_change> add(const stream_event& event);
   const std::vector<response_item>& all() const { return items_; }
+  // Whether an item was begun that has not come to its end, or a call that was too short for one.
+  bool has_cut_off() const { return calls_.is_calling() || (!items_.empty() && !items_.back().is_complete); }
 
  private:
   // Begins one where another kind is open, or, of calls, another one.
   void write(response_item::kind what, std::string_view text, const tool_call_part* call);
   void close(bool is_complete);
   void end(const finished& how);
+  void leave_out_marks(std::string_view text);
 
   answer_options options_;
+  const token_namer& name_;
   tool_call_reader calls_;
   std::vector<response_item> items_;
   std::vector<item_change> changes_;  // of the event that is being added

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,8 @@ class response_reader {
   }
 
   const std::vector<std::string>& warnings() const { return warnings_; }
+  std::int32_t top_logprobs() const { return top_logprobs_; }
+  bool wants_summary() const { return wants_summary_; }
 
  private:
   void refuse(std::string_view name, std::string_view why) {
@@ -107,9 +110,11 @@ class response_reader {
   void read_text() {
     const json* const text = find_object("text");
     if (text == nullptr) return;
+    constexpr std::size_t most_warnings = 8, longest_name = 64;
     for (const auto& [name, value] : text->items())
-      if (name != "format" && !value.is_null() && value != "medium")
-        warnings_.push_back(fmt::format("text.{} is not known here, and was ignored", name.substr(0, 64)));
+      if (name != "format" && !value.is_null() && value != "medium" && name.size() <= longest_name &&
+          warnings_.size() < most_warnings)
+        warnings_.push_back(fmt::format("text.{} is not known here, and was ignored", name));
     const json format = text->value("format", json());
     if (format.is_null()) return;
     if (!format.is_object()) return fields_.reject("text", "text.format must be an object");
@@ -124,52 +129,118 @@ class response_reader {
     if (reasoning == nullptr) return;
     if (json effort = reasoning->value("effort", json()); !effort.is_null())
       made_.emplace_back("reasoning_effort", std::move(effort));
+    const json summary = reasoning->value("summary", json());
+    wants_summary_ = !summary.is_null();
+    if (wants_summary_ && summary != "auto" && summary != "concise" && summary != "detailed")
+      fields_.reject("reasoning", "reasoning.summary must be \"auto\", \"concise\" or \"detailed\"");
   }
 
   // Told only where they are included.
   void read_logprobs() {
+    fields_.read("top_logprobs", top_logprobs_);
     const json* const include = fields_.find("include");
     if (include == nullptr) return;
     if (!include->is_array()) return fields_.reject("include", "include must be an array of strings");
     if (std::ranges::find(*include, "message.output_text.logprobs") == include->end()) return;
     made_.emplace_back("logprobs", true);
-    if (const json* const top = fields_.find("top_logprobs")) made_.emplace_back("top_logprobs", *top);
+    made_.emplace_back("top_logprobs", top_logprobs_);
   }
 
   json& body_;
   field_reader fields_;
   std::vector<std::pair<std::string, json>> made_;  // members of the chat
   std::vector<std::string> warnings_;
+  std::int32_t top_logprobs_ = 0;
+  bool wants_summary_ = false;
 };
 
-// What an answer repeats of its request, but for numbers that have defaults.
-std::string repeated_members(const json& body) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> members{
-      {{"instructions", "null"},
-       {"max_output_tokens", "null"},
-       {"metadata", "{}"},
-       {"parallel_tool_calls", "true"},
-       {"text", R"({"format":{"type":"text"}})"},
-       {"tool_choice", R"("auto")"},
-       {"tools", "[]"},
-       {"top_logprobs", "0"},
-       {"user", "null"}}};
-  std::string text;
-  for (const auto& [name, absent] : members) {
-    const auto member = body.find(name);
-    const bool is_there = member != body.end() && !member->is_null();
-    text += fmt::format(R"("{}":{},)", name, is_there ? dump_exactly(*member) : std::string(absent));
+// As OpenAI's types have them: functions and choices are no member of their own, and formats have a name.
+json flat(json tool) {
+  const auto function = tool.is_object() ? tool.find("function") : tool.end();
+  if (!tool.is_object() || function == tool.end() || !function->is_object()) return tool;
+  json made{{"type", "function"}};
+  for (auto& [name, value] : function->items()) made[name] = std::move(value);
+  return made;
+}
+
+json repeated_tools(const json& body) {
+  json tools = json::array();
+  if (const auto sent = body.find("tools"); sent != body.end() && sent->is_array())
+    for (const json& tool : *sent) {
+      tools.push_back(flat(tool));
+      for (const char* name : {"parameters", "strict"})
+        if (!tools.back().contains(name)) tools.back()[name] = nullptr;
+    }
+  return tools;
+}
+
+json repeated_choice(const json& body) {
+  json choice = flat(body.value("tool_choice", json()));
+  if (choice.is_null() || says_nothing(choice)) return "auto";
+  if (choice.is_object() && choice.contains("allowed_tools")) {
+    json allowed = choice["allowed_tools"];
+    allowed["type"] = "allowed_tools";
+    choice = std::move(allowed);
   }
-  const json asked = body.value("reasoning", json());
-  const json effort = asked.is_object() ? asked.value("effort", json()) : json();
-  text += fmt::format(R"("reasoning":{{"effort":{},"summary":null}},)", effort.dump());
+  if (choice.is_object() && choice.contains("tools"))
+    for (json& tool : choice["tools"]) tool = flat(std::move(tool));
+  return choice;
+}
+
+json repeated_text(const json& body) {
+  json text = body.value("text", json());
+  if (!text.is_object()) text = json::object();
+  json& format = text["format"];
+  if (format.is_null()) format = {{"type", "text"}};
+  if (format.is_object() && format.value("type", json()) == "json_schema" &&
+      !format.value("name", json()).is_string())
+    format["name"] = "response";
   return text;
+}
+
+// What an answer repeats of its request's texts.
+std::string repeated_members(const json& body) {
+  const auto as_sent = [&body](const char* name) { return body.value(name, json()); };
+  const json asked = as_sent("reasoning");
+  json reasoning{{"effort", nullptr}, {"summary", nullptr}};
+  if (asked.is_object())
+    for (auto& [name, value] : reasoning.items()) value = asked.value(name, json());
+  json metadata = as_sent("metadata");
+  if (metadata.is_null()) metadata = json::object();
+  json parallel = as_sent("parallel_tool_calls");
+  if (parallel.is_null()) parallel = true;
+  const std::array<std::pair<std::string_view, json>, 8> members{
+      {{"instructions", as_sent("instructions")},
+       {"metadata", std::move(metadata)},
+       {"parallel_tool_calls", std::move(parallel)},
+       {"text", repeated_text(body)},
+       {"tool_choice", repeated_choice(body)},
+       {"tools", repeated_tools(body)},
+       {"user", as_sent("user")},
+       {"reasoning", std::move(reasoning)}}};
+  std::string text;
+  for (const auto& [name, value] : members) text += fmt::format(R"("{}":{},)", name, dump_exactly(value));
+  return text;
+}
+
+// And of its numbers, as they are in force.
+void repeat_numbers(const sampling_params& sampling, std::int32_t top_logprobs, std::string& into) {
+  json_writer out(into);
+  out.key("max_output_tokens");
+  if (sampling.max_tokens) {
+    out.integer(*sampling.max_tokens);
+  } else {
+    out.null();
+  }
+  out.key("top_logprobs").integer(top_logprobs);
+  out.key("temperature").number(sampling.temperature).key("top_p").number(sampling.top_p);
 }
 
 // By the name that the field has in a body of /v1/responses.
 std::string here(const std::string& field) {
   if (field.starts_with("response_format")) return "text";
   if (field == "reasoning_effort") return "reasoning";
+  if (field == "messages") return "input";
   return field == "max_completion_tokens" ? "max_output_tokens" : field;
 }
 
@@ -195,9 +266,9 @@ result<parsed_request> parse_response(json body, const request_context& context)
   auto parsed = parse_chat(body, context);
   if (!parsed) return tl::unexpected<error>(renamed(parsed.error()));
   std::get<chat_prompt>(parsed->generation.prompt).field = "input";
-  const sampling_params& sampling = parsed->generation.sampling;
-  json_writer(repeated).key("temperature").number(sampling.temperature).key("top_p").number(sampling.top_p);
+  repeat_numbers(parsed->generation.sampling, reader.top_logprobs(), repeated);
   parsed->answer.kind = answer_kind::response;
+  parsed->answer.reasoning_summary = reader.wants_summary();
   parsed->repeated = std::move(repeated);
   std::vector<std::string>& warnings = parsed->generation.warnings;
   warnings.insert(warnings.end(), reader.warnings().begin(), reader.warnings().end());

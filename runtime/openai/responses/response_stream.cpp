@@ -10,8 +10,16 @@ using kind = response_item::kind;
 // What the events that bring an item's text are called, before ".delta" and ".done".
 std::string text_event(kind what, std::string_view which) {
   const char* const begin = what == kind::reasoning ? "response.reasoning_text"
+                            : what == kind::summary ? "response.reasoning_summary_text"
                             : what == kind::message ? "response.output_text"
                                                     : "response.function_call_arguments";
+  return std::string(begin) + std::string(which);
+}
+
+// Likewise those that begin and end what a message or reasoning consists of.
+std::string part_event(kind what, std::string_view which) {
+  const char* const begin =
+      what == kind::summary ? "response.reasoning_summary_part" : "response.content_part";
   return std::string(begin) + std::string(which);
 }
 
@@ -19,7 +27,7 @@ std::string text_event(kind what, std::string_view which) {
 
 response_stream::response_stream(answer_identity identity, const answer_options& options,
                                  const token_namer& name)
-    : identity_(std::move(identity)), items_(options), style_{name} {}
+    : identity_(std::move(identity)), items_(options, name), style_{name} {}
 
 void response_stream::append(std::size_t, const stream_event& event, std::string& out) {
   if (ended()) return;
@@ -33,7 +41,8 @@ void response_stream::append(std::size_t, const stream_event& event, std::string
     for (const item_change& change : items_.add(event)) append_change(out, change);
   if (!event.end) return;
   state_.end = event.end;
-  append_response(out, std::string("response.") + response_status(state_.end));
+  state_.has_cut_off = items_.has_cut_off();
+  append_response(out, std::string("response.") + response_status(state_));
 }
 
 template <class Write>
@@ -66,7 +75,8 @@ void response_stream::write_place(json_writer& event, std::size_t index) const {
   const response_item& item = items_.all()[index];
   event.key("output_index").integer(static_cast<std::int64_t>(index));
   event.key("item_id").string(item_name(identity_.call_id, index, item.what));
-  if (item.what != kind::function_call) event.key("content_index").integer(0);
+  if (item.what == kind::function_call) return;
+  event.key(item.what == kind::summary ? "summary_index" : "content_index").integer(0);
 }
 
 void response_stream::append_item(std::string& out, std::string_view type, std::size_t index,
@@ -88,8 +98,8 @@ void response_stream::append_part(std::string& out, std::string_view type, std::
 
 void response_stream::append_begin(std::string& out, std::size_t index) {
   append_item(out, "response.output_item.added", index, true);
-  if (items_.all()[index].what != kind::function_call)
-    append_part(out, "response.content_part.added", index, true);
+  const kind what = items_.all()[index].what;
+  if (what != kind::function_call) append_part(out, part_event(what, ".added"), index, true);
 }
 
 void response_stream::append_delta(std::string& out, const item_change& change) {
@@ -116,7 +126,7 @@ void response_stream::append_end(std::string& out, std::size_t index) {
     event.key("logprobs");
     write_token_logprobs(event, item.logprobs, style_);
   });
-  if (item.what != kind::function_call) append_part(out, "response.content_part.done", index, false);
+  if (item.what != kind::function_call) append_part(out, part_event(item.what, ".done"), index, false);
   append_item(out, "response.output_item.done", index, false);
 }
 

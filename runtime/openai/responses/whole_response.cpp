@@ -10,6 +10,7 @@ void whole_response::add(std::size_t, stream_event event) {
   if (!event.end) return;
   failure_ = failure_of(*event.end);
   state_.end = std::move(event.end);
+  state_.has_cut_off = items_.has_cut_off();
 }
 
 std::string whole_response::body(const answer_identity& identity, const answer_options&, bool,

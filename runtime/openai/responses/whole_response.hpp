@@ -11,7 +11,8 @@ namespace troupe::openai {
 
 class whole_response final : public answer_collector {
  public:
-  explicit whole_response(const answer_options& options) : items_(options) {}
+  // `name` must outlive it.
+  whole_response(const answer_options& options, const token_namer& name) : items_(options, name) {}
 
   void add(std::size_t index, stream_event event) override;
   bool complete() const override { return state_.end.has_value(); }

@@ -33,7 +33,7 @@ void take(told_parts& into, const std::vector<answer_part>& parts) {
 }
 
 // `ends`: where pieces end.
-told_parts told(const std::string& text, const std::vector<std::size_t>& ends = {}) {
+told_parts told(const std::string& text, const std::vector<std::size_t>& ends = {}, bool is_cut = false) {
   tool_call_reader reader;
   told_parts all;
   std::size_t from = 0;
@@ -42,7 +42,7 @@ told_parts told(const std::string& text, const std::vector<std::size_t>& ends = 
     from = end;
   }
   std::vector<answer_part> last = reader.add(std::string_view(text).substr(from));
-  reader.end(last);
+  reader.end(is_cut, last);
   take(all, last);
   all.has_called = reader.has_called();
   return all;
@@ -63,6 +63,16 @@ TEST(tool_call_reader, tells_calls_from_text) {
 TEST(tool_call_reader, text_that_only_looks_like_a_call_stays_as_it_is) {
   for (const std::string text : {"", " ", "\n\n", "a < b", " <tool_call"})
     EXPECT_EQ(told(text), (told_parts{text, {}, false})) << text;
+}
+
+TEST(tool_call_reader, what_may_be_the_beginning_of_a_call_is_none_of_a_text_that_was_cut_off) {
+  for (const std::string fragment : {"<", "<tool", "\n<tool_call", "<tool_call>\n{\"na"}) {
+    EXPECT_EQ(told(fragment, {}, true), (told_parts{"", {}, false})) << fragment;
+    EXPECT_EQ(told("Look." + fragment, {}, true), (told_parts{"Look.", {}, false})) << fragment;
+    EXPECT_EQ(told(add_call + fragment, {}, true).content, "") << fragment;
+  }
+  for (const std::string text : {"", " ", "\n", "a < b", "a <b", "Look. "})
+    EXPECT_EQ(told(text, {}, true), (told_parts{text, {}, false})) << text;
 }
 
 TEST(tool_call_reader, a_call_that_is_cut_off_keeps_what_it_has) {

@@ -58,9 +58,16 @@ TEST(input_items, what_a_model_did_in_one_go_is_one_message) {
       {{called, returned, said},
        R"([{"role":"assistant","content":null,)" + calls + "]}," + tool + "," + said + "]"},
       {{said, said}, "[" + std::string(said) + "," + said + "]"},
-      {{called, said}, R"([{"role":"assistant","content":null,)" + calls + "]}," + said + "]"},
+      {{said, called, said, returned},
+       R"([{"role":"assistant","content":"I look.\nI look.",)" + calls + "]}," + tool + "]"},
+      {{thought, called, thought, called_again},
+       R"([{"role":"assistant","content":null,"reasoning_content":"hm\nhm",)" + calls + second + "}]"},
+      {{thought, said, thought, said},
+       R"([{"role":"assistant","content":"I look.","reasoning_content":"hm"},)"
+       R"({"role":"assistant","content":"I look.","reasoning_content":"hm"}])"},
       {{thought, asked, thought}, "[" + std::string(asked) + "]"},
-      {{thought, thought, said}, R"([{"role":"assistant","content":"I look.","reasoning_content":"hm"}])"},
+      {{thought, thought, said},
+       R"([{"role":"assistant","content":"I look.","reasoning_content":"hm\nhm"}])"},
   };
   for (const auto& [items, messages] : cases) EXPECT_EQ(read(list(items)), json::parse(messages)) << messages;
 }
@@ -92,6 +99,7 @@ TEST(input_items, what_is_wrong_is_named) {
       {R"([{"role":"user","content":"a"},{"type":"message"}])", "input[1].role must be"},
       {R"([{"role":"tool","content":"a"}])", "input[0].role must be"},
       {R"([{"content":"a"}])", "input[0].type '' is not served"},
+      {list({thought}), "input has nothing but what the model was thinking"},
       {R"([{"role":"user"}])", "input[0].content must be a string or an array"},
       {R"([{"role":"user","content":[{"type":"input_image","image_url":"x"}]}])",
        "input[0].content has a part of the type 'input_image'"},

@@ -22,8 +22,8 @@ std::string call(const std::string& arguments) {
   return "<tool_call>\n{\"name\": \"add\", \"arguments\": " + arguments + "}\n</tool_call>";
 }
 
-answer_options options_of(bool calls) {
-  return {.kind = answer_kind::response, .stream = true, .tool_calls = calls};
+answer_options options_of(bool calls, bool summary = false) {
+  return {.kind = answer_kind::response, .stream = true, .tool_calls = calls, .reasoning_summary = summary};
 }
 
 std::vector<stream_event> in_pieces(const std::string& reasoning, const std::string& text, finished end,
@@ -49,15 +49,15 @@ std::vector<stream_event> in_pieces(const std::string& reasoning, const std::str
 
 finished end_of(finish_reason reason) { return {reason, {}, {}, {}, {3, 20, 1, 4}}; }
 
-document whole_of(const std::vector<stream_event>& events, bool calls) {
-  whole_response answer(options_of(calls));
+document whole_of(const std::vector<stream_event>& events, bool calls, bool summary = false) {
+  whole_response answer(options_of(calls, summary), token_name);
   for (const stream_event& event : events) answer.add(0, event);
   return document::parse(answer.body(responded, options_of(calls), true, token_name));
 }
 
 // The events as a client reads them: each by the name that it has in its data, too.
-std::vector<document> streamed(const std::vector<stream_event>& events, bool calls) {
-  response_stream stream(responded, options_of(calls), token_name);
+std::vector<document> streamed(const std::vector<stream_event>& events, bool calls, bool summary = false) {
+  response_stream stream(responded, options_of(calls, summary), token_name);
   std::string sent;
   for (const stream_event& event : events) stream.append(0, event, sent);
   EXPECT_EQ(stream.ended(), !events.empty() && events.back().end.has_value());
@@ -110,8 +110,12 @@ class follower {
     EXPECT_EQ(event["item_id"], item["id"]);
     if (type == "response.content_part.added") {
       item["content"].push_back(event["part"]);
+    } else if (type == "response.reasoning_summary_part.added") {
+      item["summary"].push_back(event["part"]);
+    } else if (type == "response.reasoning_summary_part.done") {
+      EXPECT_EQ(event["part"], item["summary"].at(event["summary_index"].get<std::size_t>()));
     } else if (type == "response.content_part.done") {
-      EXPECT_EQ(event["part"], item["content"][0]);
+      EXPECT_EQ(event["part"], item["content"].at(event["content_index"].get<std::size_t>()));
     } else if (type.ends_with(".delta")) {
       add(event, item);
     } else {
@@ -120,7 +124,8 @@ class follower {
   }
 
   static document& text_in(document& item) {
-    return item["type"] == "function_call" ? item["arguments"] : item["content"][0]["text"];
+    if (item["type"] == "function_call") return item["arguments"];
+    return (item.contains("content") ? item["content"] : item["summary"])[0]["text"];
   }
   static void add(const document& event, document& item) {
     EXPECT_NE(event["delta"], "");
@@ -148,11 +153,16 @@ TEST(response_answers, who_follows_the_events_has_what_the_whole_answer_says) {
     const bool calls = random() % 4 != 0;
     const auto reason = random() % 3 == 0 ? finish_reason::length : finish_reason::stop;
     const auto events = in_pieces(reasoning, text, end_of(reason), random);
-    const document whole = whole_of(events, calls);
-    const follower client(streamed(events, calls));
+    const bool summary = random() % 2 == 0;
+    const document whole = whole_of(events, calls, summary);
+    const follower client(streamed(events, calls, summary));
+    if (!reasoning.empty()) {
+      EXPECT_EQ(whole["output"][0][summary ? "summary" : "content"][0]["text"], reasoning);
+    }
     EXPECT_EQ(client.items, client.response["output"].get<std::vector<document>>());
     EXPECT_EQ(client.response, whole) << "round " << round;
-    EXPECT_EQ(whole["status"], reason == finish_reason::stop ? "completed" : "incomplete");
+    const bool is_cut = reason != finish_reason::stop || (calls && text == call("{}").substr(0, 40));
+    EXPECT_EQ(whole["status"], is_cut ? "incomplete" : "completed");
     for (const document& item : whole["output"]) seen.insert(item["type"].get<std::string>());
   }
   EXPECT_EQ(seen, (std::set<std::string>{"function_call", "message", "reasoning"}));
@@ -210,6 +220,7 @@ TEST(response_answers, a_stream_that_failed_says_why_and_ends) {
     EXPECT_EQ(last["response"]["status"], "failed");
     EXPECT_EQ(last["response"]["error"]["code"], "server_error");
     EXPECT_NE(last["response"]["error"]["message"], "");
+    EXPECT_EQ(last["response"]["error"].contains("retry_after"), end.reason == finish_reason::abort);
     EXPECT_EQ(sent.find("nothing more"), std::string::npos);
   }
 }
@@ -228,6 +239,62 @@ TEST(response_answers, log_probabilities_are_those_of_the_text) {
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0]["token"], "b");
   EXPECT_EQ(told[1]["token"], "c");
+}
+
+TEST(response_answers, log_probabilities_of_marks_are_none_of_the_text_behind_them) {
+  const std::vector<std::string> names = {"hm",
+                                          "\n</th",
+                                          "ink>",
+                                          "\n",
+                                          "It",
+                                          " is",
+                                          "\n<tool_call>\n{\"name\": \"add\", ",
+                                          "\"arguments\": {}",
+                                          "}\n</tool_call",
+                                          ">\nAnd",
+                                          " so.",
+                                          "I add."};
+  const token_namer by_number = [&names](token_id id) { return names.at(static_cast<std::size_t>(id)); };
+  // As output_processor shows them: what belongs to no text comes with an event of its own.
+  const auto event = [](std::vector<token_id> ids, const std::string& reasoning, const std::string& text) {
+    stream_event made;
+    made.reasoning = reasoning;
+    made.text = text;
+    for (const token_id id : ids) made.logprobs.push_back({id, -0.5F, 1, {}});
+    return made;
+  };
+  const std::vector<stream_event> events = {
+      event({0}, "hm", ""),     event({1}, "", ""),        event({2, 3}, "", ""),    event({4}, "", "It"),
+      event({5}, "", " is"),    event({6}, "", names[6]),  event({7}, "", names[7]), event({8}, "", names[8]),
+      event({9}, "", names[9]), event({10}, "", names[10])};
+  for (const bool at_once : {false, true}) {
+    response_items items(options_of(true), by_number);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      stream_event next = events[i];
+      // The step that closes the reasoning may bring the text as well, and that which closes the call.
+      if (at_once && i == 2) {
+        next.logprobs.push_back(events[3].logprobs.front());
+        next.text = events[3].text;
+      }
+      if (!at_once || i != 3) items.add(next);
+    }
+    std::vector<std::vector<token_id>> told;
+    for (const response_item& item : items.all()) {
+      told.emplace_back();
+      for (const token_logprobs& each : item.logprobs) told.back().push_back(each.token);
+    }
+    EXPECT_EQ(told, (std::vector<std::vector<token_id>>{{}, {4, 5}, {}, {9, 10}})) << at_once;
+  }
+}
+
+TEST(response_answers, a_call_that_a_stop_string_cuts_off_leaves_the_response_incomplete) {
+  std::mt19937 random(5);
+  for (const std::size_t size : {30UL, 45UL}) {
+    const auto events =
+        in_pieces("", call("{\"a\": 1}").substr(0, size), end_of(finish_reason::stop), random);
+    EXPECT_EQ(whole_of(events, true)["status"], "incomplete") << size;
+    EXPECT_EQ(streamed(events, true).back()["type"], "response.incomplete") << size;
+  }
 }
 
 TEST(response_answers, warnings_are_told_with_every_state) {

@@ -38,6 +38,8 @@ TEST(response_request, is_a_chat_by_other_names) {
             R"([{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}])");
   EXPECT_EQ(prompt.template_arguments["reasoning_effort"], "low");
   EXPECT_EQ(prompt.field, "input");
+  EXPECT_TRUE(parsed->answer.reasoning_summary);
+  EXPECT_EQ(repeated(*parsed)["reasoning"].dump(), R"({"effort":"low","summary":"auto"})");
   const sampling_params& sampling = parsed->generation.sampling;
   EXPECT_EQ(sampling.max_tokens, 7);
   EXPECT_EQ(sampling.max_tokens_field, "max_output_tokens");
@@ -65,7 +67,28 @@ TEST(response_request, an_answer_repeats_what_it_was_asked) {
   EXPECT_EQ(members["text"].dump(), R"({"format":{"type":"text"}})");
   EXPECT_EQ(members["tool_choice"], "auto");
   EXPECT_TRUE(members["user"].is_null() && members["metadata"].is_object());
-  EXPECT_NE(served->repeated.find(R"("tools":)" + tools), std::string::npos) << served->repeated;
+  EXPECT_NE(served->repeated.find(R"("maximum":12345678901234567890123)"), std::string::npos)
+      << served->repeated;
+}
+
+TEST(response_request, what_is_repeated_has_the_form_of_openai_s_types) {
+  const auto members = [](const std::string& sent) { return repeated(*parse(R"("input":"a",)" + sent)); };
+  const std::string nested = R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":)";
+  EXPECT_EQ(members(nested + R"({"type":"function","function":{"name":"f"}})")["tool_choice"].dump(),
+            R"({"type":"function","name":"f"})");
+  const json allowed = members(
+      nested +
+      R"({"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"f"}}]}})");
+  EXPECT_EQ(allowed["tools"].dump(), R"([{"type":"function","name":"f","parameters":null,"strict":null}])");
+  EXPECT_EQ(allowed["tool_choice"].dump(),
+            R"({"mode":"auto","tools":[{"type":"function","name":"f"}],"type":"allowed_tools"})");
+  const json empty = members(R"("tools":false,"tool_choice":"","max_tokens":7,"top_logprobs":3)");
+  EXPECT_EQ(empty["tools"].dump(), "[]");
+  EXPECT_EQ(empty["tool_choice"], "auto");
+  EXPECT_EQ(empty["max_output_tokens"], 7);
+  EXPECT_EQ(empty["top_logprobs"], 3);
+  EXPECT_EQ(members(R"("text":{"format":{"type":"json_schema","schema":{}}})")["text"]["format"]["name"],
+            "response");
 }
 
 TEST(response_request, tools_may_be_named_flat) {
@@ -129,7 +152,11 @@ TEST(response_request, what_is_wrong_or_not_served_is_named) {
       {R"("input":"a","text":{"format":{"type":"xml"}})", "text: the type of text.format must be"},
       {R"("input":"a","text":{"format":{"type":"json_schema","schema":5}})", "text: text.format"},
       {R"("input":"a","reasoning":[])", "reasoning: reasoning must be an object"},
-      {R"("input":"a","reasoning":{"effort":5})", "reasoning: "},
+      {R"("input":"a","reasoning":{"effort":5})", "reasoning: reasoning.effort must be a string"},
+      {R"("input":"a","reasoning":{"summary":"long"})", "reasoning: reasoning.summary must be"},
+      {R"("input":"a","top_logprobs":"x")", "top_logprobs: top_logprobs must be an integer"},
+      {R"("input":[{"type":"reasoning","summary":[{"text":"a"}]}])", "input: input has nothing but"},
+      {R"("input":"a","tools":[{"type":"function","name":"f","strict":"x"}])", "tools: tools[0].strict must"},
       {R"("input":"a","include":"all")", "include: include must be an array"},
       {R"("input":"a","max_output_tokens":"many")",
        "max_output_tokens: max_output_tokens must be an integer"},
