@@ -43,7 +43,9 @@ tl::expected<api_keys, std::string> read_api_keys(const loaded_settings& loaded,
                                                   const file_observer& before_file) {
   const std::string& path = loaded.values.api_key_file;
   const std::string variable = api_key_variable;
-  if (!path.empty() && !loaded.api_key.empty())
+  if (path.empty() && loaded.origins.contains("api_key_file"))
+    return refused(origin_of(loaded, "api_key_file") + ": names no file, with which anybody would be served");
+  if (!path.empty() && loaded.api_key)
     return refused(origin_of(loaded, "api_key_file") + ", " + variable +
                    ": keys in two places, of which one is not meant; set only one of them");
   if (!path.empty()) {
@@ -52,8 +54,8 @@ tl::expected<api_keys, std::string> read_api_keys(const loaded_settings& loaded,
       if (auto readable = check_read_again(path); !readable) return refused(std::move(readable.error()));
     return keys_in_file(path);
   }
-  if (loaded.api_key.empty()) return api_keys{};
-  auto key = check_key(loaded.api_key, clients, variable);
+  if (!loaded.api_key) return api_keys{};
+  auto key = check_key(*loaded.api_key, clients, variable);
   if (!key) return refused(std::move(key.error()));
   return api_keys{.texts = {std::move(*key)}, .warning = {}};
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -36,7 +37,7 @@ struct loaded_settings {
   std::vector<std::string> warnings;    // unknown TROUPE_* variables
   std::vector<std::string> notes;       // of choices that were made for whoever made none
   std::string admin_key;                // of that variable; not among the settings, which are printed
-  std::string api_key;                  // likewise
+  std::optional<std::string> api_key;   // likewise; nothing: it is not set
   bool are_read_again = false;          // as in setting_sources
 };
 

@@ -167,6 +167,9 @@ result<reloader::new_settings> reloader::prepare() {
   if (!parts_.clients.are(read->clients->texts)) {
     wanted.clients.emplace(read->clients->texts);
     wanted.tell_secret("api_key", "other clients' keys");
+    if (read->clients->texts.empty())
+      wanted.told.warnings.emplace_back(
+          "clients need no key any more: anybody who reaches the ports is served");
   }
   if (wanted.line.empty()) wanted.line = "nothing is different";
   // Whoever changes a source that another one overrides would look for what went wrong.

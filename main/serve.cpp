@@ -76,6 +76,7 @@ void warn_of_few_files(const config::settings& settings) {
 // code where one cannot.
 tl::expected<net::loading_server, int> open_early(const config::loaded_settings& loaded,
                                                   const company_options& options,
+                                                  const std::shared_ptr<net::keys_in_force>& clients,
                                                   const std::shared_ptr<net::request_log>& requests) {
   const config::settings& settings = loaded.values;
   const auto refused = [&loaded](error why, const char* port, const char* host) {
@@ -98,6 +99,7 @@ tl::expected<net::loading_server, int> open_early(const config::loaded_settings&
     const auto free = net::check_address(*http.probes);
     if (!free) return refused(free.error(), "--probe-port", "host");
   }
+  http.keys = clients;
   http.observers.push_back(requests);
   http.observers.push_back(std::make_shared<refusal_counter>(options.metrics));
   auto server = net::loading_server::start(std::move(http), options.served_model_name,
@@ -132,7 +134,13 @@ tl::expected<std::shared_ptr<net::keys_in_force>, int> find_api_keys(const confi
     return tl::unexpected<int>(exit_configuration);
   }
   if (!keys->warning.empty()) spdlog::warn("{}", keys->warning);
-  return std::make_shared<net::keys_in_force>(net::key_digest(keys->texts));
+  const net::key_digest digest(keys->texts);
+  if (digest.size() == 0) {
+    spdlog::info("clients need no key");
+  } else {
+    spdlog::info("clients need one of {} keys", digest.size());
+  }
+  return std::make_shared<net::keys_in_force>(digest);
 }
 
 // The phases before the warm-up: on a terminal with a bar, and in /readyz. Where they get nowhere /livez says
@@ -170,6 +178,7 @@ result<loaded_engine> load_with_progress(engine_options options, net::loading_se
 // Loads the model and starts its actors; HTTP tells how far that is. Until then a signal ends the process at
 // once: there is nothing to wait for. Errors: the exit code.
 tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_settings& loaded,
+                                                          const std::shared_ptr<net::keys_in_force>& clients,
                                                           const std::shared_ptr<net::request_log>& requests,
                                                           signal_watch& signals,
                                                           std::optional<net::loading_server>& loading) {
@@ -196,7 +205,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_s
   options->metrics = make_company_metrics(options->served_model_name, options->drafts);
   describe_program(*options->metrics, *options);
   options->metrics->set_health(true, false);
-  auto early = open_early(loaded, *options, requests);
+  auto early = open_early(loaded, *options, clients, requests);
   if (!early) return tl::unexpected(early.error());
   loading.emplace(std::move(*early));
   for (const std::string& note : loaded.notes) spdlog::info("{}", note);
@@ -234,7 +243,7 @@ int serve(const config::setting_sources& sources) {
   const auto clients = find_api_keys(*loaded);
   if (!clients) return clients.error();
   std::optional<net::loading_server> loading;
-  auto started = start_company(*loaded, requests, signals, loading);
+  auto started = start_company(*loaded, *clients, requests, signals, loading);
   if (!started) return started.error();
   running_service service(std::move(*started), signals, sources, settings, {*operators, *clients}, requests);
   const http_listeners sockets{loading->listener(), loading->probe_listener()};

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "actors/net/http_exchange.hpp"
 #include "actors/net/operator_commands.hpp"
@@ -14,6 +15,8 @@ namespace troupe::net {
 
 // What the connections of one server share. Lives on the io_context thread.
 struct admin_shared {
+  admin_shared(admin_options chosen, operator_commands& asked)
+      : options(std::move(chosen)), commands(asked) {}
   admin_options options;
   operator_commands& commands;
   stranger_log strangers{"operators' port"};

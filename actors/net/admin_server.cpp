@@ -11,7 +11,7 @@ namespace troupe::net {
 result<admin_server> admin_server::start(admin_options options, operator_commands& commands) {
   const listen_options listen = options.listen;
   const std::size_t max_connections = options.limits.max_connections;
-  const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), commands});
+  const auto shared = std::make_shared<admin_shared>(std::move(options), commands);
   auto server =
       socket_server::start(listen, max_connections,
                            {[shared](asio::io_context& context, tcp::socket socket) {

@@ -26,7 +26,21 @@ bool is_origin(std::string_view text) {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos || scheme == 0 || !is_visible(text)) return false;
   const std::string_view host = text.substr(scheme + 3);
-  return !host.empty() && host.find_first_of("/?#@*\\") == std::string_view::npos;
+  if (host.empty() || host.find_first_of("/?#@*\\") != std::string_view::npos) return false;
+  const std::size_t port = host.find(':', host.starts_with('[') ? host.find(']') : 0);
+  if (port == std::string_view::npos) return true;
+  const std::string_view digits = host.substr(port + 1);
+  return port > 0 && !digits.empty() && digits.size() <= 5 &&
+         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string as_browsers_write(std::string_view text) {
+  std::string origin(text);
+  for (char& c : origin) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const auto& [scheme, port] : {std::pair("https://", ":443"), std::pair("http://", ":80")})
+    if (origin.starts_with(scheme) && origin.ends_with(port))
+      origin.resize(origin.size() - std::string_view(port).size());
+  return origin;
 }
 
 }  // namespace
@@ -42,7 +56,7 @@ result<std::vector<std::string>> read_origins(std::string_view text) {
                   fmt::format("'{}' is no origin: one is a scheme and a host, such as https://chat.example, "
                               "or * alone for all",
                               origin));
-    origins.emplace_back(origin);
+    origins.push_back(as_browsers_write(origin));
   }
   if (origins.size() > 1 && std::ranges::find(origins, all) != origins.end())
     return fail(error_code::invalid_argument, "* is all origins: it stands alone");
@@ -54,6 +68,11 @@ std::string allowed_origin(std::string_view origin, std::span<const std::string>
   for (const std::string& each : allowed)
     if (each == all || each == origin) return each;
   return {};
+}
+
+bool is_own_origin(std::string_view origin, std::string_view host) {
+  const std::size_t scheme = origin.find("://");
+  return scheme != std::string_view::npos && !host.empty() && origin.substr(scheme + 3) == host;
 }
 
 http_response answer_preflight(std::string_view headers) {

@@ -1,10 +1,7 @@
 #include "actors/net/http_connection.hpp"
 
-#include <iterator>
 #include <utility>
 
-#include "actors/net/cross_origin.hpp"
-#include "actors/net/keys_in_force.hpp"
 #include "actors/net/request_tracker.hpp"
 
 namespace troupe::net {
@@ -14,25 +11,6 @@ namespace http = boost::beast::http;
 namespace {
 
 const std::string answer_prefix = "HTTP/1.1 ";  // every answer begins with it
-
-std::string text_of(const http::request<growing_body>& header, const char* name) {
-  const auto value = header[name];
-  return std::string(value.data(), value.size());
-}
-
-// A list in several fields is one; two parents are none.
-std::optional<trace_context> caller_of(const http::request<growing_body>& header) {
-  const auto parents = header.equal_range("traceparent");
-  if (std::distance(parents.first, parents.second) != 1) return std::nullopt;
-  std::string state;
-  const auto states = header.equal_range("tracestate");
-  for (auto each = states.first; each != states.second; ++each) {
-    if (!state.empty()) state += ',';
-    state.append(each->value().data(), each->value().size());
-  }
-  const auto parent = parents.first->value();
-  return read_trace_context({parent.data(), parent.size()}, state);
-}
 
 }  // namespace
 
@@ -50,19 +28,9 @@ asio::awaitable<bool> http_connection::serve_request() {
   request_parser parser;
   const bool header_read = co_await read_header(parser, shared_->options.limits.header_timeout);
   if (!header_read) co_return false;
-  request_.tenant = text_of(parser.get(), "X-Tenant");
-  request_.caller = caller_of(parser.get());
-  request_.allowed_origin = allowed_origin(text_of(parser.get(), "Origin"), shared_->options.cors_origins);
-  const std::string wanted_method = text_of(parser.get(), "Access-Control-Request-Method");
-  if (request_.verb == "OPTIONS" && !request_.allowed_origin.empty() && !wanted_method.empty()) {
-    const http_response allowed = answer_preflight(text_of(parser.get(), "Access-Control-Request-Headers"));
-    co_return co_await refuse_header(parser, allowed);
-  }
   const auto found = find_route(request_.path);
-  auto refusal = refuse_stranger(found, parser.get());
-  if (!refusal) refusal = refuse_route(found, request_);
-  if (!refusal && takes_body(found->target)) refusal = refuse_fields(parser.get());
-  if (refusal) co_return co_await refuse_header(parser, *refusal);
+  const auto early = answer_header(found, parser);
+  if (early) co_return co_await refuse_header(parser, *early);
   byte_budget::share held(shared_->bodies);
   const std::function<bool()> has_room = [&held, &parser] {
     return held.hold(parser.get().body().capacity());
@@ -93,21 +61,6 @@ asio::awaitable<bool> http_connection::serve_request() {
   co_return co_await respond(response);
 }
 
-std::optional<http_response> http_connection::refuse_stranger(const std::optional<route>& found,
-                                                              const request_header& header) const {
-  if (found && is_open(found->target)) return std::nullopt;
-  const bool has_one_key = header.count(http::field::authorization) == 1;
-  const std::string authorization = text_of(header, "Authorization");
-  const auto key = has_one_key ? bearer_key(authorization) : std::nullopt;
-  if (is_let_in(shared_->options.keys.get(), key.value_or(""))) return std::nullopt;
-  shared_->strangers.add(socket_);
-  http_response response = error_response(
-      {error_code::unauthenticated,
-       key ? "this is no key of a client" : "a key is needed: send one as \"Authorization: Bearer KEY\""});
-  response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"troupe\"");
-  return response;
-}
-
 asio::awaitable<void> http_connection::on_body(const std::function<void()>& work) {
   if (body_bytes_ < background_worker::large_text) {
     work();
@@ -127,11 +80,11 @@ request_report http_connection::begun_report() const {
   return report;
 }
 
-// Health and metrics are asked for again and again: what they answer is no news.
+// Health and metrics are asked for again and again: what they answer is no news, but to who has no key.
 void http_connection::note_refusal(const http_response& response) const {
-  if (!response.failure || tracked_ || request_.method == http_method::get ||
-      request_.method == http_method::head)
-    return;
+  if (!response.failure || tracked_) return;
+  const bool is_read = request_.method == http_method::get || request_.method == http_method::head;
+  if (is_read && response.status != http_status_of_strangers) return;
   request_report report = begun_report();
   report.refusal_id = request_.id;
   report.failure = response.failure;

@@ -24,6 +24,7 @@ namespace troupe::net {
 class http_connection final : public http_exchange, public std::enable_shared_from_this<http_connection> {
  public:
   http_connection(asio::io_context& context, tcp::socket socket, std::shared_ptr<http_shared> shared);
+  std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const override;
 
  private:
   // Puts a question to the engine, whose answer goes to the function handed in.
@@ -32,9 +33,14 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
 
   // As http_exchange has it.
   asio::awaitable<bool> serve_request() override;
-  // Who shows no key where one is needed.
+  void note_header(const request_header& header) override;
+  // What needs no body to be answered: who may not ask for this, or not so, and a browser that asks whether
+  // it may.
+  std::optional<http_response> answer_header(const std::optional<route>& found, request_parser& parser);
   std::optional<http_response> refuse_stranger(const std::optional<route>& found,
-                                               const request_header& header) const;
+                                               const request_header& header);
+  std::optional<http_response> refuse_page(const route& found, const request_header& header) const;
+  static std::optional<http_response> refuse_body(request_parser& parser);
   asio::awaitable<bool> answer_post(resource target, result<openai::json>& body);
   asio::awaitable<bool> generate(resource target, openai::json& body);
   // `requests`: of each prompt; taken.
@@ -84,6 +90,8 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
                           std::string name);
 
   std::shared_ptr<http_shared> shared_;
+  const std::chrono::steady_clock::time_point connected_ = std::chrono::steady_clock::now();
+  bool is_known_ = false;  // its last request had a right key, or needed none
   asio::cancellation_signal stop_watch_;
   bool tracked_ = false;                               // the request has a report of its own
   std::chrono::steady_clock::time_point came_{};       // its first byte

@@ -29,8 +29,8 @@ http_method method_of(http::verb verb) {
   return http_method::other;
 }
 
-// A browser sends JSON to another origin only as JSON, and only after asking: other types are not taken for
-// it.
+// A browser sends what says that it is JSON to another origin only after asking: other types are not taken
+// for it, and none at all from no page (http_admission.cpp).
 bool is_json(boost::beast::string_view type) {
   return type.empty() || boost::beast::iequals(type.substr(0, type.find(';')), "application/json");
 }
@@ -138,6 +138,7 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   const auto name = header["X-Request-Id"];
   take_name(failure && name.empty() ? request_name_in(bytes_read())
                                     : std::string_view(name.data(), name.size()));
+  note_header(header);
   if (failure) co_return co_await refuse_unreadable(failure);
   request_.version = header.version();
   request_.keep_alive = header.keep_alive();

@@ -44,6 +44,8 @@ class http_exchange : public connection {
   // Arguments are references to what the caller keeps while it awaits: GCC 12 may destroy a temporary in a
   // co_await expression twice.
   virtual asio::awaitable<bool> serve_request() = 0;
+  // Hears of every header that is there, also where its request cannot be read.
+  virtual void note_header(const request_header&) {}
   // Hears of every answer that is an error, before it is sent.
   virtual void note_refusal(const http_response&) const {}
 

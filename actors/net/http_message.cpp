@@ -47,8 +47,10 @@ std::string http_date() {
 
 const char* error_code_of(int status) {
   switch (status) {
-    case 401:
+    case http_status_of_strangers:
       return "invalid_api_key";
+    case 403:
+      return "origin_not_allowed";
     case 405:
       return "method_not_allowed";
     case 408:
@@ -104,9 +106,9 @@ std::string response_head(const http_response& response, std::string_view length
   for (const auto& [name, value] : response.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
   if (!request.id.empty()) fmt::format_to(out, "X-Request-Id: {}\r\n", request.id);
   if (!request.allowed_origin.empty())
-    fmt::format_to(out, "Access-Control-Allow-Origin: {}\r\nAccess-Control-Expose-Headers: {}\r\n{}",
-                   request.allowed_origin, "X-Request-Id, Retry-After",
-                   request.allowed_origin == "*" ? "" : "Vary: Origin\r\n");
+    fmt::format_to(out, "Access-Control-Allow-Origin: {}\r\nAccess-Control-Expose-Headers: {}\r\n",
+                   request.allowed_origin, "X-Request-Id, Retry-After");
+  if (request.varies_by_origin) head += "Vary: Origin\r\n";
   if (!length_field.empty()) fmt::format_to(out, "{}\r\n", length_field);
   if (!request.keep_alive) {
     head += "Connection: close\r\n";

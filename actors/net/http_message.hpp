@@ -28,6 +28,7 @@ struct request_line {
   std::string id = {};
   std::optional<trace_context> caller = {};  // traceparent and tracestate
   std::string allowed_origin = {};           // whose page may read the answer (cross_origin.hpp); empty: none
+  bool varies_by_origin = false;             // others are told another one
 };
 
 struct http_response {
@@ -37,6 +38,8 @@ struct http_response {
   std::vector<std::pair<std::string_view, std::string>> headers = {};
   std::optional<request_failure> failure = {};  // of an error, for the log
 };
+
+inline constexpr int http_status_of_strangers = 401;  // who have no key
 
 // An error as its JSON body, with Retry-After where trying again helps.
 http_response error_response(const error& failure);

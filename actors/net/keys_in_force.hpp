@@ -40,9 +40,9 @@ class keys_in_force {
   key_digest keys_;
 };
 
-// Whether whoever shows this key, or none, is served; `keys`: null where nobody needs one.
+// Whether whoever shows this key, or none (an empty one), is served; `keys`: null where nobody needs one.
 inline bool is_let_in(const keys_in_force* keys, std::string_view key) {
-  return keys == nullptr || keys->empty() || keys->matches(key);
+  return keys == nullptr || keys->empty() || (!key.empty() && keys->matches(key));
 }
 
 }  // namespace troupe::net

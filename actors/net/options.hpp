@@ -43,8 +43,10 @@ struct http_options {
   connection_limits limits;
   std::string version;  // of the program
   std::int32_t max_logprobs = 20;
-  std::shared_ptr<const keys_in_force> keys = {};  // who has none of them is refused; null: nobody is
-  // Whose pages browsers let use the API; "*" alone: all.
+  // Who has none of them is refused (keys_in_force.hpp); null: nobody is.
+  std::shared_ptr<const keys_in_force> keys = {};
+  // Whose pages browsers let use the API; "*" alone: all; as read_origins() has
+  // them (cross_origin.hpp).
   std::vector<std::string> cors_origins = {};
   request_observers observers = {};  // hear of each request when it has ended
   std::size_t max_header_bytes = 16U << 10U;

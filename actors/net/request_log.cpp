@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 
+#include "actors/net/http_message.hpp"
 #include "runtime/telemetry/report_text.hpp"
 
 namespace troupe::net {
@@ -32,8 +33,8 @@ void request_log::ended(const request_report& report) {
   if (!logger_->should_log(spdlog::level::info)) return;
   const logged_requests which = which_;
   if (which == logged_requests::none || (which == logged_requests::failed && !has_failed(report))) return;
-  constexpr int without_key = 401;  // which have a line of their own, so that they drive out no others
-  if (report.failure && report.failure->status == without_key) return;
+  // They have a line of their own now and then, and drive out no others'.
+  if (report.failure && report.failure->status == http_status_of_strangers) return;
   const std::string line = form_ == line_form::json ? report_json(report) : report_line(report);
   logger_->log(spdlog::level::info, spdlog::string_view_t(line));
   tell_dropped();

@@ -94,15 +94,20 @@ void socket_server::drop(std::shared_ptr<connection> client) {
   std::erase(refused_, client);
 }
 
-bool socket_server::make_room() {
-  if (full_ == when_full::refuse) return false;
+std::shared_ptr<connection> socket_server::longest_stranger() const {
   std::shared_ptr<connection> first;
+  if (full_ == when_full::refuse) return first;
   for (const auto& client : clients_)
     if (client->unauthenticated_since() &&
         (!first || client->unauthenticated_since() < first->unauthenticated_since()))
       first = client;
+  return first;
+}
+
+bool socket_server::make_room() {
+  auto first = longest_stranger();
   if (!first) return false;
-  drop(first);
+  drop(std::move(first));
   return true;
 }
 

@@ -73,8 +73,10 @@ class socket_server {
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
   bool is_full() const;
-  // Where unauthenticated clients give way, who says nothing is told nothing.
-  bool refuses() const { return is_full() && full_ == when_full::refuse; }
+  // Where an unauthenticated client gives way, who says nothing is told nothing.
+  bool refuses() const { return is_full() && !longest_stranger(); }
+  // Who is to give way; null: nobody.
+  std::shared_ptr<connection> longest_stranger() const;
   void tell_full();
   bool make_room();  // false: all who are there stay
   void drop(std::shared_ptr<connection> client);

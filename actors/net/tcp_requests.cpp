@@ -50,9 +50,14 @@ std::optional<error> tcp_session::greet(const std::string& payload) {
   if (!said) return said.error();
   if (!is_let_in(shared_->options.keys.get(), said->api_key)) {
     shared_->strangers.add(socket_);
-    return error{error_code::unauthenticated,
-                 said->api_key.empty() ? "the hello must have an \"api_key\"" : "this is no key of a client",
-                 "api_key"};
+    error stranger{
+        error_code::unauthenticated,
+        said->api_key.empty() ? "the hello must have an \"api_key\"" : "this is no key of a client",
+        "api_key"};
+    request_report report = begun_report(0);
+    report.failure = failure_of(stranger);
+    tell_ended(shared_->options.observers, std::move(report));
+    return stranger;
   }
   greeted_ = true;
   number_ = ++shared_->sessions;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/net/keys_in_force.hpp"
 #include "runtime/wire/payloads.hpp"
 
 namespace troupe::net {
@@ -51,6 +52,12 @@ void tcp_session::start_writer() {
     self->has_lost_events_ = fault != nullptr;
     self->writer_ended_.notify();
   });
+}
+
+std::optional<std::chrono::steady_clock::time_point> tcp_session::unauthenticated_since() const {
+  const keys_in_force* const keys = shared_->options.keys.get();
+  if (greeted_ || keys == nullptr || keys->empty()) return std::nullopt;
+  return connected_;
 }
 
 void tcp_session::finish(const ending& how) {

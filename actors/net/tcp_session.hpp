@@ -53,6 +53,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<void> run() override;
   void finish(const ending& how) override;
   void close() override;
+  std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const override;
 
  private:
   enum class reading {
@@ -111,6 +112,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   std::unordered_map<std::uint64_t, stream> streams_;  // by the client's number
   std::string out_;                                    // frames to be written
   std::uint64_t number_ = 0;                           // of this session, once greeted
+  const std::chrono::steady_clock::time_point connected_ = std::chrono::steady_clock::now();
   bool greeted_ = false;
   reading reading_ = reading::idle;
   std::optional<ending> ending_;

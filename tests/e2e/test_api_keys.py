@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.error
 
 import pytest
 from browser import Browser
-from conftest import ROOT
+from conftest import ROOT, Service
 from openai import AuthenticationError, OpenAI
 from tcp_client import Client, TroupeError
 from test_cli import refused, troupe
@@ -49,6 +50,7 @@ def test_whoever_shows_one_of_the_keys_is_served_and_nobody_else(start_service, 
         for key in (ANN, BOB):
             assert ask(service, key).usage.completion_tokens == 2
             assert say(service, key).returncode == 0
+        counted = service.metric("troupe_request_errors_total", code="401")
         for key in ("none", ANN + "4", ANN[:-1], ANN + " " + BOB):
             with pytest.raises(AuthenticationError) as stranger:
                 ask(service, key)
@@ -56,6 +58,8 @@ def test_whoever_shows_one_of_the_keys_is_served_and_nobody_else(start_service, 
             answer = say(service, key)
             assert answer.returncode == 1 and "no key of a client" in answer.stderr
         assert service.post("/v1/completions", {"prompt": "a", "max_tokens": 1})[0] == 401
+        assert service.status("/v1/models") == 401
+        assert service.metric("troupe_request_errors_total", code="401") == counted + 10, "over TCP and of GETs, too"
         with pytest.raises(TroupeError, match="api_key"):
             Client(port=service.tcp_port)
         for path in ("/health", "/readyz", "/livez", "/metrics", "/version", "/"):
@@ -63,9 +67,24 @@ def test_whoever_shows_one_of_the_keys_is_served_and_nobody_else(start_service, 
         for path in ("/v1/models", "/tokenizer_info", "/v1/requests/a", "/nothing"):
             assert service.status(path) == 401, path
         assert ANN not in service.log() and BOB not in service.log()
-        assert service.metric("troupe_request_errors_total", code="401") > 0
         assert service.log().count("without the right key") == 2, "a line of each port, however many they are"
         service.wait_as_before(before)
+
+
+def test_no_stranger_is_served_while_the_model_loads(key_file, tmp_path):
+    service = Service(tmp_path / "log", "--api-key-file", key_file(ANN), "--skip-warmup")
+    try:
+        seen = set()
+        while 200 not in seen:
+            try:
+                seen.add(service.status("/readyz"))
+                assert service.status("/v1/models") in (401, None), "None: it does not listen yet"
+                assert service.post("/v1/completions", {"prompt": "a"})[0] == 401
+            except (urllib.error.URLError, ConnectionError):
+                assert service.process.poll() is None
+        assert "clients need one of 1 keys" in service.log()
+    finally:
+        service.__exit__()
 
 
 def test_keys_are_read_again_by_a_reload(start_service, key_file, operators):
@@ -95,6 +114,8 @@ def test_keys_and_origins_that_are_wrong_end_the_start(tmp_path, key_file):
     serve = ["serve", "--port", "0", "--tcp-port", "-1"]
     refused(troupe(*serve, "--api-key-file", tmp_path / "nothing"), 78, "nothing", "cannot be read")
     refused(troupe(*serve, "--api-key-file", key_file("# none")), 78, "holds no key")
+    refused(troupe(*serve, "--api-key-file", ""), 78, "names no file")
+    refused(troupe(*serve, TROUPE_API_KEY=""), 78, "TROUPE_API_KEY")
     refused(troupe(*serve, "--cors-origins", "chat.example"), 78, "--cors-origins", "'chat.example' is no origin")
 
 
@@ -140,3 +161,20 @@ def test_a_browser_lets_the_pages_of_allowed_origins_use_the_api_and_no_others(s
             assert answer["status"] == 200 and answer["id"] == "page-1" and "data: [DONE]" in answer["text"]
             assert fetch(friend, "another-key")["status"] == 401, "a page can read why"
             assert "fault" in fetch(stranger, ANN)
+
+
+BLIND = """(async () => {
+  const body = new Blob(['{"prompt": "hello", "max_tokens": 3}']);
+  const answer = await fetch(%s, {method: "POST", mode: "no-cors", body});
+  return answer.type;
+})()"""
+
+
+def test_a_page_cannot_make_the_service_work_by_what_a_browser_sends_without_asking(start_service, tmp_path):
+    with another_origin() as stranger, start_service() as service, Browser(tmp_path) as browser:
+        page = browser.open(stranger + "/", 800, 600, "light")
+        page.wait_until("document.title === 'elsewhere'")
+        for path in ("/v1/completions", "/v1/chat/completions", "/tokenize", "/reset_prefix_cache"):
+            assert page.evaluate(BLIND % json.dumps(service.url + path)) == "opaque"
+        assert service.metric("troupe_request_errors_total", code="400") == 4, "a 403 each"
+        assert service.metric("vllm:request_success_total") == 0

@@ -58,9 +58,15 @@ TEST_F(http_server_with_keys, refuse_all_others_before_their_body_is_read) {
     EXPECT_TRUE(answer.headers.at("www-authenticate").starts_with("Bearer"));
     EXPECT_EQ(json::parse(answer.body)["error"]["code"], "invalid_api_key");
     EXPECT_TRUE(stranger.at_end());
+    raw_client reader(server.port());
+    reader.send("GET /v1/models HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n");
+    EXPECT_EQ(reader.read_answer().status, 401) << fields;
+    EXPECT_TRUE(reader.at_end()) << "no place is kept for a stranger";
   }
-  for (const char* path : {"/v1/models", "/v1/responses", "/tokenizer_info", "/v1/requests/a", "/nothing"})
-    EXPECT_EQ(get(path, "").status, 401) << path;
+  for (const char* path : {"/v1/responses", "/tokenizer_info", "/v1/requests/a", "/nothing"}) {
+    raw_client stranger(server.port());
+    EXPECT_EQ(stranger.get(path).status, 401) << path;
+  }
   for (const char* path : {"/tokenize", "/reset_prefix_cache", "/health"}) {
     raw_client stranger(server.port());
     EXPECT_EQ(stranger.post(path, "{}").status, path == std::string("/health") ? 405 : 401) << path;
@@ -74,10 +80,47 @@ TEST_F(http_server_with_keys, tell_anybody_how_the_service_is) {
 
 TEST_F(http_server_with_keys, follow_those_that_are_in_force) {
   keys->replace(key_digest(std::string_view("key-of-cal-1")));
-  EXPECT_EQ(get("/v1/models", authorized("key-of-ann-1")).status, 401);
   EXPECT_EQ(get("/v1/models", authorized("key-of-cal-1")).status, 200);
+  EXPECT_EQ(get("/v1/models", authorized("key-of-ann-1")).status, 401);
   keys->replace(key_digest(std::vector<std::string>()));
-  EXPECT_EQ(get("/v1/models", "").status, 200) << "nobody needs one any more";
+  EXPECT_EQ(raw_client(server.port()).get("/v1/models").status, 200) << "nobody needs one any more";
+}
+
+TEST_F(http_server_with_keys, an_empty_one_opens_nothing) {
+  keys->replace(key_digest(std::vector<std::string>{"", "key-of-ann-1"}));
+  EXPECT_EQ(get("/v1/models", "").status, 401);
+}
+
+TEST_F(http_server_with_keys, routes_without_a_body_read_none_that_is_large) {
+  for (const char* framing : {"Content-Length: 65537\r\n", "Transfer-Encoding: chunked\r\n"}) {
+    raw_client stranger(server.port());
+    stranger.send("GET /health HTTP/1.1\r\nHost: a\r\n" + std::string(framing) + "\r\n");
+    if (framing[0] == 'T') stranger.send("10001\r\n" + std::string(65537, 'x') + "\r\n0\r\n\r\n");
+    EXPECT_EQ(stranger.read_answer().status, 413) << framing;
+  }
+  EXPECT_EQ(get("/health", "Content-Length: 0\r\n").status, 200);
+}
+
+TEST(http_server_for_few, whoever_has_a_key_takes_the_place_of_a_stranger) {
+  scripted_engine engine;
+  http_options options = options_of_test();
+  options.limits.max_connections = 2;
+  options.keys = std::make_shared<keys_in_force>(key_digest(both));
+  http_server server = *http_server::start(options, engine);
+  const auto ask = [](raw_client& client) {
+    client.send("GET /v1/models HTTP/1.1\r\nHost: a\r\n" + authorized(both[0]) + "\r\n");
+    return client.read_answer().status;
+  };
+  raw_client known(server.port());
+  EXPECT_EQ(ask(known), 200);
+  raw_client stranger(server.port());
+  stranger.send("G");
+  raw_client another(server.port());
+  EXPECT_EQ(ask(another), 200);
+  EXPECT_TRUE(stranger.at_end());
+  EXPECT_EQ(ask(known), 200) << "it stays";
+  raw_client third(server.port());
+  EXPECT_EQ(third.get("/v1/models").status, 503) << "nobody here is a stranger";
 }
 
 TEST(tcp_server_with_keys, wants_one_in_the_greeting) {
@@ -115,8 +158,11 @@ TEST(read_origins, takes_origins_and_names_what_is_none) {
   EXPECT_EQ(*read_origins("*"), list{"*"});
   EXPECT_EQ(*read_origins("https://a.example, http://localhost:3000,null,app://x"),
             (list{"https://a.example", "http://localhost:3000", "null", "app://x"}));
+  EXPECT_EQ(*read_origins("HTTPS://A.example:443,http://b:80,http://[::1]:81,https://c:80"),
+            (list{"https://a.example", "http://b", "http://[::1]:81", "https://c:80"}));
   for (const char* wrong : {"a.example", "https://", "https://a.example/", "https://*.example",
-                            "*,https://a.example", "https://a b", "://a", ",", "https://a?x"})
+                            "*,https://a.example", "https://a b", "://a", ",", "https://a?x", "https://a:b",
+                            "https://a:", "https://:80", "https://a:123456"})
     EXPECT_FALSE(read_origins(wrong).has_value()) << wrong;
   EXPECT_NE(read_origins("https://a.example,b").error().message.find("'b'"), std::string::npos);
 }
@@ -172,6 +218,36 @@ TEST_F(http_server_for_pages, answers_are_for_their_pages_and_errors_too) {
   EXPECT_EQ(streamed.headers.at("access-control-allow-origin"), "https://a.example");
 }
 
+TEST_F(http_server_for_pages, what_a_browser_sends_without_asking_is_taken_from_no_other_page) {
+  const std::string foreign = "Origin: https://b.example\r\n";
+  http_options open = options_of_test();
+  http_server server = *http_server::start(open, engine);
+  const auto post = [&](const std::string& path, const std::string& fields, const std::string& body) {
+    raw_client client(server.port());
+    client.send("POST " + path + " HTTP/1.1\r\nHost: here:1\r\n" + fields +
+                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    return client.read_answer().status;
+  };
+  const std::string json_type = "Content-Type: application/json; charset=utf-8\r\n";
+  EXPECT_EQ(post("/v1/chat/completions", foreign, chat), 403);
+  EXPECT_EQ(post("/reset_prefix_cache", foreign, ""), 403);
+  EXPECT_EQ(post("/v1/chat/completions", foreign + json_type, chat), 200)
+      << "a browser has asked, or it is none";
+  for (const char* own : {"", "Origin: http://here:1\r\n"})
+    EXPECT_EQ(post("/v1/chat/completions", own, chat), 200) << own;
+  EXPECT_EQ(ask(few, "GET /health", foreign).status, 200);
+}
+
+TEST_F(http_server_for_pages, errors_of_requests_that_cannot_be_read_are_for_pages_too) {
+  raw_client client(few.port());
+  client.send(
+      "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nOrigin: https://a.example\r\nContent-Length: "
+      "100000000\r\n\r\n");
+  const raw_answer answer = client.read_answer();
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(answer.headers.at("access-control-allow-origin"), "https://a.example");
+}
+
 TEST_F(http_server_for_pages, nobody_else_is_allowed_anything) {
   for (http_server* server : {&few, &none})
     for (const char* origin : {"https://b.example", "https://a.example.evil", "http://a.example", "*", ""}) {
@@ -179,6 +255,7 @@ TEST_F(http_server_for_pages, nobody_else_is_allowed_anything) {
       for (const char* line : {"OPTIONS /v1/models", "GET /health"}) {
         const raw_answer answer = ask(*server, line, fields + asks + authorized(both[0]));
         EXPECT_EQ(answer.status, line[0] == 'G' ? 200 : 405) << fields;
+        EXPECT_EQ(answer.headers.contains("vary"), server == &few) << "a cache may have both";
         for (const auto& [name, value] : answer.headers)
           EXPECT_FALSE(name.starts_with("access-control")) << name;
       }
