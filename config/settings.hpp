@@ -91,10 +91,10 @@ struct settings : bucketing_settings {
   std::chrono::milliseconds read_timeout{30'000};
   std::chrono::milliseconds write_timeout{30'000};
   std::chrono::milliseconds idle_timeout{75'000};
+  std::string api_key_file;  // empty: the key is in the environment, or nobody needs one
+  std::string cors_origins;  // separated by commas, or "*"; empty: none
 
   // operators
-  std::string api_key_file;      // empty: the key is in the environment, or nobody needs one
-  std::string cors_origins;      // separated by commas, or "*"; empty: none
   std::int32_t admin_port = -1;  // 0: any free one, -1: not served
   std::string admin_host = "127.0.0.1";
   std::string admin_key_file;  // empty: the key is in the environment

@@ -89,6 +89,8 @@ tl::expected<void, int> running_service::open_gateways(const http_listeners& soc
   const auto http = served_->serve_http(http_options);
   if (!http) return tl::unexpected(report_listening(http.error(), "--port"));
   spdlog::info("HTTP on http://{}:{}", in_url(settings_.host), *http);
+  spdlog::info("clients need {}",
+               keys_.clients->empty() ? "no key" : fmt::format("one of {} keys", keys_.clients->size()));
   if (sockets.probes) spdlog::info("probes on http://{}:{}", in_url(settings_.host), sockets.probes->port());
   if (settings_.tcp_port < 0) return {};
   auto tcp_options = to_tcp_options(settings_);

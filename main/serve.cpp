@@ -134,13 +134,7 @@ tl::expected<std::shared_ptr<net::keys_in_force>, int> find_api_keys(const confi
     return tl::unexpected<int>(exit_configuration);
   }
   if (!keys->warning.empty()) spdlog::warn("{}", keys->warning);
-  const net::key_digest digest(keys->texts);
-  if (digest.size() == 0) {
-    spdlog::info("clients need no key");
-  } else {
-    spdlog::info("clients need one of {} keys", digest.size());
-  }
-  return std::make_shared<net::keys_in_force>(digest);
+  return std::make_shared<net::keys_in_force>(net::key_digest(keys->texts));
 }
 
 // The phases before the warm-up: on a terminal with a bar, and in /readyz. Where they get nowhere /livez says

@@ -37,7 +37,7 @@ std::optional<trace_context> caller_of(const header_fields& header) {
 }
 
 // Browsers send such a request of any page without asking first. One of JSON they ask for.
-bool is_unasked(const header_fields& header) {
+bool needs_no_preflight(const header_fields& header) {
   const std::string type = text_of(header, "Content-Type");
   return !boost::beast::iequals(std::string_view(type).substr(0, type.find(';')), "application/json");
 }
@@ -64,19 +64,19 @@ std::optional<http_response> http_connection::answer_header(const std::optional<
   if (request_.verb == "OPTIONS" && !request_.allowed_origin.empty() &&
       header.count("Access-Control-Request-Method") > 0)
     return answer_preflight(text_of(header, "Access-Control-Request-Headers"));
-  if (auto refusal = refuse_stranger(found, header)) return refusal;
+  if (auto refusal = refuse_unauthorized(found, header)) return refusal;
   if (auto refusal = refuse_route(found, request_)) return refusal;
   if (auto refusal = refuse_page(*found, header)) return refusal;
   return takes_body(found->target) ? refuse_fields(header) : refuse_body(parser);
 }
 
 // A key of a connection is each request's own.
-std::optional<http_response> http_connection::refuse_stranger(const std::optional<route>& found,
-                                                              const request_header& header) {
+std::optional<http_response> http_connection::refuse_unauthorized(const std::optional<route>& found,
+                                                                  const request_header& header) {
   const std::string authorization = text_of(header, "Authorization");
   const bool has_one_key = header.count(http::field::authorization) == 1;
   const auto key = has_one_key ? bearer_key(authorization) : std::nullopt;
-  is_known_ = is_let_in(shared_->options.keys.get(), key.value_or(""));
+  is_known_ = is_authorized(shared_->options.keys.get(), key.value_or(""));
   if (is_known_ || (found && is_open(found->target))) return std::nullopt;
   shared_->strangers.add(socket_);
   request_.keep_alive = false;
@@ -94,7 +94,7 @@ std::optional<http_response> http_connection::refuse_page(const route& found,
   const std::string origin = text_of(header, "Origin");
   const bool is_foreign =
       !origin.empty() && request_.allowed_origin.empty() && !is_own_origin(origin, text_of(header, "Host"));
-  if (!is_foreign || !takes_post(found.target) || !is_unasked(header)) return std::nullopt;
+  if (!is_foreign || !takes_post(found.target) || !needs_no_preflight(header)) return std::nullopt;
   return error_response(403, "pages of this origin may not use the API: --cors-origins does not name it");
 }
 

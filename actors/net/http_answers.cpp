@@ -75,7 +75,7 @@ asio::awaitable<bool> http_connection::generate(resource target, openai::json& b
   if (request_.id.empty()) request_.id = *name;
   const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
   answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id, *name);
-  plan.identity.repeated = std::move(parsed->repeated);
+  plan.identity.echoed_members = std::move(parsed->echoed_members);
   const openai::prompt_echo echo(*parsed, plan.name);
   std::vector<generation_request> requests = std::move(parsed->further);
   requests.insert(requests.begin(), std::move(parsed->generation));
@@ -163,7 +163,8 @@ asio::awaitable<bool> http_connection::answer_whole(std::vector<generation_reque
   const request_report begun = report_of(requests.front(), plan);
   http_generation generation(*shared_, requests, open_mailbox<tagged_event>(unbounded), begun);
   tracked_ = true;
-  const auto answer = openai::make_answer_collector(plan.options, plan.name);
+  const auto answer =
+      openai::make_answer_collector(plan.identity, plan.options, plan.with_logprobs, plan.name);
   while (!answer->complete()) {
     const bool listening = co_await wait_for_news(nothing);
     if (!listening) co_return false;
@@ -177,7 +178,7 @@ asio::awaitable<bool> http_connection::answer_whole(std::vector<generation_reque
   if (const error* const failure = answer->failure()) {
     response = error_response(*failure);
   } else {
-    response.body = answer->body(plan.identity, plan.options, plan.with_logprobs, plan.name);
+    response.body = answer->body();
   }
   co_return co_await respond(response);
 }

@@ -84,7 +84,7 @@ request_report http_connection::begun_report() const {
 void http_connection::note_refusal(const http_response& response) const {
   if (!response.failure || tracked_) return;
   const bool is_read = request_.method == http_method::get || request_.method == http_method::head;
-  if (is_read && response.status != http_status_of_strangers) return;
+  if (is_read && response.status != http_unauthorized) return;
   request_report report = begun_report();
   report.refusal_id = request_.id;
   report.failure = response.failure;

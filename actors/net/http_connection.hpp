@@ -37,8 +37,8 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   // What needs no body to be answered: who may not ask for this, or not so, and a browser that asks whether
   // it may.
   std::optional<http_response> answer_header(const std::optional<route>& found, request_parser& parser);
-  std::optional<http_response> refuse_stranger(const std::optional<route>& found,
-                                               const request_header& header);
+  std::optional<http_response> refuse_unauthorized(const std::optional<route>& found,
+                                                   const request_header& header);
   std::optional<http_response> refuse_page(const route& found, const request_header& header) const;
   static std::optional<http_response> refuse_body(request_parser& parser);
   asio::awaitable<bool> answer_post(resource target, result<openai::json>& body);

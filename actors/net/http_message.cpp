@@ -47,7 +47,7 @@ std::string http_date() {
 
 const char* error_code_of(int status) {
   switch (status) {
-    case http_status_of_strangers:
+    case http_unauthorized:
       return "invalid_api_key";
     case 403:
       return "origin_not_allowed";

@@ -39,7 +39,7 @@ struct http_response {
   std::optional<request_failure> failure = {};  // of an error, for the log
 };
 
-inline constexpr int http_status_of_strangers = 401;  // who have no key
+inline constexpr int http_unauthorized = 401;  // who have no key
 
 // An error as its JSON body, with Retry-After where trying again helps.
 http_response error_response(const error& failure);

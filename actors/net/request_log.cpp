@@ -34,7 +34,7 @@ void request_log::ended(const request_report& report) {
   const logged_requests which = which_;
   if (which == logged_requests::none || (which == logged_requests::failed && !has_failed(report))) return;
   // They have a line of their own now and then, and drive out no others'.
-  if (report.failure && report.failure->status == http_status_of_strangers) return;
+  if (report.failure && report.failure->status == http_unauthorized) return;
   const std::string line = form_ == line_form::json ? report_json(report) : report_line(report);
   logger_->log(spdlog::level::info, spdlog::string_view_t(line));
   tell_dropped();

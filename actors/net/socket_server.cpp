@@ -74,17 +74,16 @@ void socket_server::admit(tcp::socket socket) {
     socket.set_option(tcp::socket::send_buffer_size(options_.send_buffer_bytes), ignored);
   }
   const bool refused = is_full() && !make_room();
-  if (refused) tell_full();
+  if (refused) tell_full("until one is free others are refused");
   if (refused && refused_.size() >= most_refused) drop(refused_.front());
   serve_client((refused ? make_.refused : make_.taken)(context_, std::move(socket)), refused);
 }
 
 bool socket_server::is_full() const { return clients_.size() - refused_.size() >= max_connections_; }
 
-void socket_server::tell_full() {
-  refusals_.warn(std::chrono::steady_clock::now(),
-                 fmt::format("port {}: all {} connections are taken: until one is free others are refused",
-                             port_, max_connections_));
+void socket_server::tell_full(const char* what_follows) {
+  refusals_.warn(std::chrono::steady_clock::now(), fmt::format("port {}: all {} connections are taken: {}",
+                                                               port_, max_connections_, what_follows));
 }
 
 // What has to go counts no more, though its coroutine has yet to end.
@@ -94,20 +93,23 @@ void socket_server::drop(std::shared_ptr<connection> client) {
   std::erase(refused_, client);
 }
 
-std::shared_ptr<connection> socket_server::longest_stranger() const {
-  std::shared_ptr<connection> first;
-  if (full_ == when_full::refuse) return first;
+std::shared_ptr<connection> socket_server::oldest_unauthenticated() const {
+  std::shared_ptr<connection> oldest;
+  if (full_ == when_full::refuse) return oldest;
+  std::optional<std::chrono::steady_clock::time_point> least;
   for (const auto& client : clients_)
-    if (client->unauthenticated_since() &&
-        (!first || client->unauthenticated_since() < first->unauthenticated_since()))
-      first = client;
-  return first;
+    if (const auto since = client->unauthenticated_since(); since && (!least || *since < *least)) {
+      least = since;
+      oldest = client;
+    }
+  return oldest;
 }
 
 bool socket_server::make_room() {
-  auto first = longest_stranger();
-  if (!first) return false;
-  drop(std::move(first));
+  auto oldest = oldest_unauthenticated();
+  if (!oldest) return false;
+  tell_full("those without a key give way");
+  drop(std::move(oldest));
   return true;
 }
 

@@ -74,10 +74,10 @@ class socket_server {
   void serve_client(std::shared_ptr<connection> client, bool refused);
   bool is_full() const;
   // Where an unauthenticated client gives way, who says nothing is told nothing.
-  bool refuses() const { return is_full() && !longest_stranger(); }
+  bool refuses() const { return is_full() && !oldest_unauthenticated(); }
   // Who is to give way; null: nobody.
-  std::shared_ptr<connection> longest_stranger() const;
-  void tell_full();
+  std::shared_ptr<connection> oldest_unauthenticated() const;
+  void tell_full(const char* what_follows);
   bool make_room();  // false: all who are there stay
   void drop(std::shared_ptr<connection> client);
   void on_end(const std::shared_ptr<connection>& client);

@@ -48,7 +48,7 @@ asio::awaitable<std::optional<error>> tcp_session::handle(const wire::frame_head
 std::optional<error> tcp_session::greet(const std::string& payload) {
   const auto said = wire::parse_hello(payload);
   if (!said) return said.error();
-  if (!is_let_in(shared_->options.keys.get(), said->api_key)) {
+  if (!is_authorized(shared_->options.keys.get(), said->api_key)) {
     shared_->strangers.add(socket_);
     error stranger{
         error_code::unauthenticated,

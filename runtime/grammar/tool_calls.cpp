@@ -71,6 +71,12 @@ bool leave_out(json& schema, const std::string& pointer, error_code why) {
   return false;
 }
 
+// Where a function stood in what its client sent: in a member of its tool, or, flat, in the tool itself.
+std::string place_of(const json& tool, std::size_t index) {
+  const bool is_flat = tool.is_object() && tool.value("flat", false);
+  return fmt::format("/tools/{}{}", index, is_flat ? "" : "/function");
+}
+
 class tool_call_writer {
  public:
   tool_call_writer(const json_schema::schema_options& options, const grammar_limits& limits)
@@ -82,7 +88,7 @@ class tool_call_writer {
     limits_.max_compile_steps /= tools->size();  // which they share
     const json allowed = document.value("allowed", json::array());
     for (std::size_t i = 0; i < tools->size(); ++i)
-      if (auto added = add((*tools)[i], allowed, fmt::format("/tools/{}/function", i)); !added)
+      if (auto added = add((*tools)[i], allowed, place_of((*tools)[i], i)); !added)
         return tl::unexpected(added.error());
     const auto start = text(document);
     if (!start) return tl::unexpected(start.error());

@@ -22,12 +22,12 @@ class answer_collector {
   // Why there is no answer: set where a stream ended with an error.
   virtual const error* failure() const = 0;
   // Defined once complete(). The usage counts each prompt once and all completions.
-  virtual std::string body(const answer_identity& identity, const answer_options& options, bool with_logprobs,
-                           const token_namer& name) const = 0;
+  virtual std::string body() const = 0;
 };
 
 // In the shape that `options` name. `name` must outlive it.
-std::unique_ptr<answer_collector> make_answer_collector(const answer_options& options,
+std::unique_ptr<answer_collector> make_answer_collector(const answer_identity& identity,
+                                                        const answer_options& options, bool with_logprobs,
                                                         const token_namer& name);
 
 }  // namespace troupe::openai

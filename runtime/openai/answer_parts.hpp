@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,7 +21,8 @@ struct answer_identity {
   std::string model;
   std::int64_t created = 0;   // unix seconds
   std::uint64_t call_id = 0;  // by chance: what the ids of its tool calls and items are made of
-  std::string repeated = {};  // of a response: the members of its request that it repeats, as JSON text
+  // Of a response: the members of its request that it bears too, as JSON text; null: none.
+  std::shared_ptr<const std::string> echoed_members = {};
 };
 
 // "id", "object", "created", "model".

@@ -63,14 +63,8 @@ void chunk_stream::append_event(std::size_t index, const stream_event& event, co
 // One call to a chunk: there are clients that look at the first of several alone.
 void chunk_stream::append_chat_event(std::size_t index, const stream_event& event, const finished* end,
                                      std::string& out) {
-  std::vector<answer_part> parts;
-  if (options_.tool_calls) {
-    tool_call_reader& calls = choices_[index].calls;
-    parts = calls.add(event.text);
-    if (end != nullptr) calls.end(end->reason != finish_reason::stop, parts);
-  } else if (!event.text.empty()) {
-    parts.push_back({event.text});
-  }
+  const std::vector<answer_part> parts =
+      parts_of(event.text, end, options_.tool_calls, choices_[index].calls);
   std::vector<piece> pieces;
   if (options_.include_reasoning && !event.reasoning.empty())
     pieces.push_back({.reasoning = event.reasoning});

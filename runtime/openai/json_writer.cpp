@@ -94,7 +94,7 @@ json_writer& json_writer::null() {
   return *this;
 }
 
-json_writer& json_writer::members(std::string_view text) {
+json_writer& json_writer::raw(std::string_view text) {
   if (text.empty()) return *this;
   separate();
   out_ += text;

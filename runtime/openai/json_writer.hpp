@@ -24,8 +24,8 @@ class json_writer {
   json_writer& number(float value);  // the shortest digits that read back the same; not finite: null
   json_writer& boolean(bool value);
   json_writer& null();
-  // Members of an object that are JSON text already, without its braces; empty: none.
-  json_writer& members(std::string_view text);
+  // A value, or members of an object without its braces, that is JSON text already; empty: nothing.
+  json_writer& raw(std::string_view text);
 
  private:
   json_writer& open(char bracket);

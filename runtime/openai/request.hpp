@@ -4,6 +4,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,8 @@ struct parsed_request {
   generation_request generation;                 // of the first prompt, in most cases the only one
   std::vector<generation_request> further = {};  // of the others, alike but for their seeds
   answer_options answer;
-  std::string repeated = {};    // of a response: members of the request that it repeats, as JSON text
+  // Of a response: members of the request that its answer bears too, as JSON text.
+  std::shared_ptr<const std::string> echoed_members = {};
   std::string request_id = {};  // the client's own name for the request; empty: it has none
 
   void for_each_generation(const std::invocable<generation_request&> auto& change) {

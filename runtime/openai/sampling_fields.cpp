@@ -77,10 +77,9 @@ void refuse(field_reader& fields, std::string_view name) {
 sampling_params read_sampling(field_reader& fields, const request_context& context) {
   sampling_params sampling;
   fields.read("max_tokens", sampling.max_tokens);
-  for (const std::string_view other : {"max_completion_tokens", "max_output_tokens"}) {
-    if (!fields.has(other)) continue;
-    sampling.max_tokens_field = other;
-    fields.read(other, sampling.max_tokens);
+  if (fields.has("max_completion_tokens")) {
+    sampling.max_tokens_field = "max_completion_tokens";
+    fields.read(sampling.max_tokens_field, sampling.max_tokens);
   }
   fields.read("min_tokens", sampling.min_tokens);
   fields.read("temperature", sampling.temperature);

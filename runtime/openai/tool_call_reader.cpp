@@ -112,4 +112,16 @@ void tool_call_reader::end(bool is_cut, std::vector<answer_part>& into) {
   kept_.clear();
 }
 
+std::vector<answer_part> parts_of(std::string_view text, const finished* end, bool are_tools_offered,
+                                  tool_call_reader& calls) {
+  std::vector<answer_part> parts;
+  if (!are_tools_offered) {
+    add_text(parts, text);
+    return parts;
+  }
+  parts = calls.add(text);
+  if (end != nullptr) calls.end(end->reason != finish_reason::stop, parts);
+  return parts;
+}
+
 }  // namespace troupe::openai

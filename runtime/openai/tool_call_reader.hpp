@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/stream.hpp"
+
 namespace troupe::openai {
 
 // What a piece of text adds to a call.
@@ -34,6 +36,8 @@ class tool_call_reader {
   bool has_called() const { return begun_ > 0 && begun_ == complete_; }
   // Whether one was begun, and not written to its end.
   bool is_calling() const { return begun_ > complete_; }
+  // Whether that of the index was.
+  bool is_complete(std::size_t call) const { return call < complete_; }
 
  private:
   bool read_content(std::vector<answer_part>& into);
@@ -52,5 +56,10 @@ class tool_call_reader {
   bool in_string_ = false;
   bool escaped_ = false;
 };
+
+// What `text` adds to an answer, with its end where that is not null; where no tools are offered all of it is
+// text.
+std::vector<answer_part> parts_of(std::string_view text, const finished* end, bool are_tools_offered,
+                                  tool_call_reader& calls);
 
 }  // namespace troupe::openai

@@ -115,6 +115,7 @@ class tools_reader {
     json known{{"name", name}, {"parameters", std::move(*arguments)}};
     if (strict == true) known["strict"] = true;
     functions_.push_back({{"function", std::move(known)}});
+    if (!at.ends_with(".function")) functions_.back()["flat"] = true;
   }
 
   bool is_known(const json& name) const {
@@ -155,7 +156,8 @@ class tools_reader {
     if (mode != "auto" && mode != "required")
       return reject("tool_choice", " of allowed tools needs a mode, \"auto\" or \"required\"");
     const json tools = allowed.value("tools", json());
-    if (!tools.is_array() || tools.empty()) return reject("tool_choice", " of allowed tools needs tools");
+    if (!tools.is_array() || tools.empty() || tools.size() > most_tools)
+      return reject("tool_choice", fmt::format(" of allowed tools needs tools, {} at most", most_tools));
     for (const json& tool : tools)
       if (!allow(tool)) return reject("tool_choice", " allows a tool that is none of the tools");
     must_call_ = mode == "required";
@@ -166,7 +168,7 @@ class tools_reader {
     const json function = tool.is_object() ? function_of(tool) : json();
     const json name = function.is_object() ? function.value("name", json()) : json();
     if (!is_known(name)) return false;
-    allowed_.push_back(name);
+    if (std::ranges::find(allowed_, name) == allowed_.end()) allowed_.push_back(name);
     return true;
   }
 
@@ -210,7 +212,8 @@ class tools_reader {
       auto words = json_schema::unknown_words(functions_[i]["function"]["parameters"],
                                               most_schema_warnings - spec.warnings.size());
       for (json_schema::unknown_word& word : words)
-        word.pointer.insert(0, fmt::format("/tools/{}/function/parameters", i));
+        word.pointer.insert(
+            0, fmt::format("/tools/{}{}/parameters", i, functions_[i].contains("flat") ? "" : "/function"));
       std::ranges::move(warnings_about(words), std::back_inserter(spec.warnings));
     }
   }

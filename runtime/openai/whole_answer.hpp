@@ -13,14 +13,14 @@ namespace troupe::openai {
 
 class whole_answer final : public answer_collector {
  public:
-  // `choices`: how many streams there are, at least 1.
-  explicit whole_answer(std::int32_t choices = 1) : choices_(static_cast<std::size_t>(choices)) {}
+  // `name` must outlive it.
+  whole_answer(answer_identity identity, const answer_options& options, bool with_logprobs,
+               const token_namer& name);
 
   void add(std::size_t index, stream_event event) override;
   bool complete() const override { return failure_.has_value() || ended_ == choices_.size(); }
   const error* failure() const override { return failure_ ? &*failure_ : nullptr; }
-  std::string body(const answer_identity& identity, const answer_options& options, bool with_logprobs,
-                   const token_namer& name) const override;
+  std::string body() const override;
 
  private:
   struct choice {
@@ -32,14 +32,16 @@ class whole_answer final : public answer_collector {
     std::vector<token_logprobs> prompt_logprobs;
     std::optional<finished> end;
   };
-  usage used(std::int32_t n) const;
-  static void write_message(json_writer& out, std::uint64_t call_id, std::size_t index,
-                            std::string_view reasoning, const std::vector<answer_part>& said);
-  void write_choice(json_writer& out, std::uint64_t call_id, std::size_t index, const answer_options& options,
-                    bool with_logprobs, const token_style& style) const;
-  static void write_prompt_parts(json_writer& out, const choice& from, const answer_options& options,
-                                 const token_style& style);
+  usage used() const;
+  void write_message(json_writer& out, std::size_t index, std::string_view reasoning,
+                     const std::vector<answer_part>& said) const;
+  void write_choice(json_writer& out, std::size_t index) const;
+  void write_prompt_parts(json_writer& out, const choice& from) const;
 
+  answer_identity identity_;
+  answer_options options_;
+  bool with_logprobs_;
+  token_style style_;
   std::vector<choice> choices_;
   std::size_t ended_ = 0;
   std::optional<error> failure_;

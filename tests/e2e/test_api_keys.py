@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 
 import pytest
@@ -46,7 +47,7 @@ def say(service, key):
 
 def test_whoever_shows_one_of_the_keys_is_served_and_nobody_else(start_service, key_file):
     with start_service("--api-key-file", key_file("# the team", ANN, BOB)) as service:
-        before = service.resources()
+        before, begun = service.resources(), time.monotonic()
         for key in (ANN, BOB):
             assert ask(service, key).usage.completion_tokens == 2
             assert say(service, key).returncode == 0
@@ -67,7 +68,8 @@ def test_whoever_shows_one_of_the_keys_is_served_and_nobody_else(start_service, 
         for path in ("/v1/models", "/tokenizer_info", "/v1/requests/a", "/nothing"):
             assert service.status(path) == 401, path
         assert ANN not in service.log() and BOB not in service.log()
-        assert service.log().count("without the right key") == 2, "a line of each port, however many they are"
+        lines = service.log().count("without the right key")
+        assert 2 <= lines <= 2 + 2 * ((time.monotonic() - begun) // 10), "a line of each port in ten seconds at most"
         service.wait_as_before(before)
 
 
@@ -95,6 +97,9 @@ def test_keys_are_read_again_by_a_reload(start_service, key_file, operators):
         ask(service, BOB)
         with pytest.raises(AuthenticationError):
             ask(service, ANN)
+        key_file(BOB, ANN)
+        assert len(operators.ask("/admin/reload", {})[1]["changes"]) == 1
+        ask(service, ANN)
         key_file("short")
         status, body, _ = operators.ask("/admin/reload", {})
         assert status == 400 and ":1: a client's key must have 8 to 1024" in body["error"]["message"]
@@ -103,6 +108,21 @@ def test_keys_are_read_again_by_a_reload(start_service, key_file, operators):
         service.wait_until(lambda: "holds no key" in service.log(), 30, "refused")
         ask(service, BOB)
         assert ANN not in service.log() and BOB not in service.log()
+
+
+def test_a_reload_may_be_the_first_to_ask_for_keys_and_the_last(start_service, key_file, operators, tmp_path):
+    config = tmp_path / "troupe.toml"
+    config.write_text("")
+    with start_service(*operators.flags, "--config", str(config)) as service:
+        ask(service, "none")
+        config.write_text(f'api_key_file = "{key_file(ANN)}"\n')
+        assert {each["setting"] for each in operators.ask("/admin/reload", {})[1]["changes"]} == {"api_key", "api_key_file"}
+        with pytest.raises(AuthenticationError):
+            ask(service, "none")
+        ask(service, ANN)
+        config.write_text("")
+        assert any("anybody who reaches the ports is served" in warning for warning in operators.ask("/admin/reload", {})[1]["warnings"])
+        ask(service, "none")
 
 
 def test_without_keys_anybody_is_served_whatever_key_is_sent(service):

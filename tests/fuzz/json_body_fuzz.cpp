@@ -7,6 +7,7 @@
 #include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request.hpp"
+#include "runtime/openai/responses/response_request.hpp"
 #include "runtime/openai/tokenize.hpp"
 #include "runtime/sampling/sampler.hpp"
 #include "tests/fuzz/require.hpp"
@@ -30,6 +31,13 @@ void check_sampling(const result<openai::parsed_request>& request) {
   require(!asked.max_tokens || *asked.max_tokens >= 1, "what is valid asks for something");
 }
 
+void check_response(const result<openai::parsed_request>& request) {
+  check_sampling(request);
+  if (request)
+    require(openai::json::accept("{" + *request->echoed_members + "}"),
+            "what is echoed is members of an object");
+}
+
 }  // namespace
 }  // namespace troupe::fuzz
 
@@ -44,6 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::check_sampling(openai::parse_chat(*document, fuzz::context));
   fuzz::check_sampling(openai::parse_completion(*document, fuzz::context));
   fuzz::check_sampling(openai::parse_generation(*document, fuzz::context));
+  fuzz::check_response(openai::parse_response(*document, fuzz::context));
   (void)openai::parse_tokenize(*document, fuzz::context);
   (void)openai::parse_detokenize(*document, fuzz::context);
   return 0;

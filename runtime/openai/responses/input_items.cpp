@@ -15,8 +15,12 @@ tl::unexpected<error> wrong(std::string message) {
   return fail(error_code::invalid_argument, std::move(message), "input");
 }
 
-// The member of that name, null where there is none.
-json member(const json& item, std::string_view name) { return item.value(name, json()); }
+// The member of that name, null where there is none. Of `item`.
+const json& member(const json& item, std::string_view name) {
+  static const json none;
+  const auto found = item.find(name);
+  return found == item.end() ? none : *found;
+}
 
 // A message's content or a call's output.
 result<std::string> text_of(const json& content, const std::string& at) {
@@ -30,8 +34,8 @@ std::string joined_texts(const json& parts) {
   std::string text;
   if (!parts.is_array()) return text;
   for (const json& part : parts)
-    if (const json piece = part.is_object() ? member(part, "text") : json(); piece.is_string())
-      text += (text.empty() ? "" : "\n") + piece.get<std::string>();
+    if (part.is_object() && member(part, "text").is_string())
+      text += (text.empty() ? "" : "\n") + member(part, "text").get<std::string>();
   return text;
 }
 
@@ -53,7 +57,7 @@ class item_reader {
   result<void> add(const json& item, const std::string& at) {
     constexpr std::size_t longest_shown = 64;
     if (!item.is_object()) return wrong(at + " must be an object");
-    const json type = member(item, "type");
+    const json& type = member(item, "type");
     if (type == "message" || (type.is_null() && item.contains("role"))) return add_message(item, at);
     if (type == "function_call") return add_call(item, at);
     if (type == "function_call_output") return add_output(item, at);
@@ -75,7 +79,7 @@ class item_reader {
 
  private:
   result<void> add_message(const json& item, const std::string& at) {
-    const json role = member(item, "role");
+    const json& role = member(item, "role");
     if (role != "user" && role != "assistant" && role != "system" && role != "developer")
       return wrong(at + ".role must be user, assistant, system or developer");
     auto text = text_of(member(item, "content"), at + ".content");

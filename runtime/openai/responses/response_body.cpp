@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "runtime/openai/error_body.hpp"
@@ -12,14 +13,19 @@ namespace {
 
 using kind = response_item::kind;
 
-// Clients know no reason but these two; who ran out of time was cut off, too.
+const char* error_code_of(const error& failure) {
+  return failure.code == error_code::resource_exhausted ? "rate_limit_exceeded" : "server_error";
+}
+
+// Of the reasons that clients know one fits, also where the time was over; none where a stop string ended a
+// call in its midst.
 void write_why_incomplete(json_writer& out, const response_state& state) {
   const std::optional<finished>& end = state.end;
   const std::string_view status = response_status(state);
   out.key("error");
   if (status == "failed") {
     const error failure = *failure_of(*end);
-    out.begin_object().key("code").string("server_error").key("message").string(failure.message);
+    out.begin_object().key("code").string(error_code_of(failure)).key("message").string(failure.message);
     if (const auto seconds = retry_after(failure)) out.key("retry_after").integer(*seconds);
     out.end_object();
   } else {
@@ -27,7 +33,13 @@ void write_why_incomplete(json_writer& out, const response_state& state) {
   }
   out.key("incomplete_details");
   if (status == "incomplete") {
-    out.begin_object().key("reason").string("max_output_tokens").end_object();
+    out.begin_object().key("reason");
+    if (end->reason == finish_reason::stop) {
+      out.null();
+    } else {
+      out.string("max_output_tokens");
+    }
+    out.end_object();
   } else {
     out.null();
   }
@@ -69,7 +81,7 @@ void write_response(json_writer& out, const answer_identity& identity, const res
   out.key("created_at").integer(identity.created).key("status").string(response_status(state));
   out.key("model").string(identity.model).key("background").boolean(false);
   write_why_incomplete(out, state);
-  out.members(identity.repeated);
+  if (identity.echoed_members) out.raw(*identity.echoed_members);
   out.key("previous_response_id").null().key("store").boolean(false);
   out.key("truncation").string("disabled").key("output").begin_array();
   for (std::size_t index = 0; index < items.size(); ++index)
@@ -115,7 +127,8 @@ void write_content_part(json_writer& out, const response_item& item, bool is_beg
   out.key("text").string(is_begun_only ? "" : std::string_view(item.text));
   if (is_text) {
     out.key("annotations").begin_array().end_array().key("logprobs");
-    write_token_logprobs(out, is_begun_only ? std::vector<token_logprobs>() : item.logprobs, style);
+    const std::span<const token_logprobs> told(item.logprobs);
+    write_token_logprobs(out, told.first(is_begun_only ? 0 : told.size()), style);
   }
   out.end_object();
 }

@@ -11,25 +11,19 @@ namespace troupe::openai {
 
 std::vector<item_change> response_items::add(const stream_event& event) {
   using kind = response_item::kind;
+  if (!event.reasoning.empty()) pending_.clear();
   std::ranges::copy(event.logprobs, std::back_inserter(pending_));
-  if (!event.reasoning.empty()) {
-    pending_.clear();
-    const kind thoughts = options_.reasoning_summary ? kind::summary : kind::reasoning;
-    if (options_.include_reasoning) write(thoughts, event.reasoning, nullptr);
-  }
-  std::vector<answer_part> parts;
-  if (options_.tool_calls) {
-    parts = calls_.add(event.text);
-    if (event.end) calls_.end(event.end->reason != finish_reason::stop, parts);
-  } else if (!event.text.empty()) {
-    parts.push_back({event.text});
-  }
+  const kind thoughts = options_.reasoning_summary ? kind::summary : kind::reasoning;
+  if (!event.reasoning.empty() && options_.include_reasoning) write(thoughts, event.reasoning, nullptr);
+  const auto parts = parts_of(event.text, event.end ? &*event.end : nullptr, options_.tool_calls, calls_);
   for (const answer_part& part : parts)
     if (part.call) {
       write(kind::function_call, part.call->arguments, &*part.call);
     } else {
       write(kind::message, part.text, nullptr);
     }
+  const bool is_text_next = parts.empty() ? event.reasoning.empty() : !parts.back().call;
+  if (!is_text_next) pending_.clear();
   if (event.end) end(*event.end);
   return std::exchange(changes_, {});
 }
@@ -46,7 +40,6 @@ void response_items::write(response_item::kind what, std::string_view text, cons
     }
     changes_.push_back({.index = items_.size() - 1, .begins = true});
     is_open_ = true;
-    leave_out_marks(text);
   }
   response_item& into = items_.back();
   into.text += text;
@@ -54,17 +47,17 @@ void response_items::write(response_item::kind what, std::string_view text, cons
   if (changes_.empty() || changes_.back().index + 1 != items_.size())
     changes_.push_back({.index = items_.size() - 1});
   changes_.back().text += text;
-  if (what == response_item::kind::message && !text.empty()) {
-    std::ranges::copy(pending_, std::back_inserter(into.logprobs));
-    std::ranges::move(pending_, std::back_inserter(changes_.back().logprobs));
-  }
-  pending_.clear();
+  if (what != response_item::kind::message) return;
+  const std::vector<token_logprobs> tokens = take_logprobs(text);
+  std::ranges::copy(tokens, std::back_inserter(into.logprobs));
+  std::ranges::copy(tokens, std::back_inserter(changes_.back().logprobs));
 }
 
-// Of the tokens that are pending those that are no part of a text that begins so: the marks of what stands
-// before it, and white space behind them.
-void response_items::leave_out_marks(std::string_view text) {
-  if (pending_.empty() || text.empty()) return;
+// Of the tokens that are pending those that spell the text. Those before it are of marks, of what stands
+// between these, and of white space that is left out; those behind it have not been shown yet. Where they do
+// not spell it, as where bytes that are no characters were replaced, all of them are taken.
+std::vector<token_logprobs> response_items::take_logprobs(std::string_view text) {
+  if (pending_.empty() || text.empty()) return {};
   std::string spelled;
   std::vector<std::size_t> ends;
   for (const token_logprobs& each : pending_) ends.push_back((spelled += name_(each.token)).size());
@@ -72,9 +65,18 @@ void response_items::leave_out_marks(std::string_view text) {
   for (const std::string_view mark : {reasoning_marks::closing, grammar::tool_call_form::after_arguments})
     if (const std::size_t at = spelled.rfind(mark); at != std::string::npos)
       begin = std::max(begin, at + mark.size());
-  if (const std::size_t at = spelled.find(text, begin); at != std::string::npos) begin = at;
-  const auto first = std::ranges::upper_bound(ends, begin);
-  pending_.erase(pending_.begin(), pending_.begin() + (first - ends.begin()));
+  std::size_t end = spelled.size();
+  if (const std::size_t at = spelled.find(text, begin); at != std::string::npos) {
+    begin = at;
+    end = at + text.size();
+  }
+  const auto first = pending_.begin() + (std::ranges::upper_bound(ends, begin) - ends.begin());
+  const auto last_end = std::ranges::lower_bound(ends, end);
+  const auto last =
+      last_end == ends.end() ? pending_.end() : pending_.begin() + (last_end - ends.begin()) + 1;
+  std::vector<token_logprobs> taken(first, last);
+  pending_.erase(pending_.begin(), last);
+  return taken;
 }
 
 void response_items::close(bool is_complete) {
@@ -93,7 +95,7 @@ void response_items::end(const finished& how) {
   });
   if (is_whole && !has_answered && !calls_.is_calling()) write(kind::message, {}, nullptr);
   if (!is_open_) return;
-  close(items_.back().what == kind::function_call ? !calls_.is_calling() : is_whole);
+  close(items_.back().what == kind::function_call ? calls_.is_complete(items_.back().call) : is_whole);
 }
 
 }  // namespace troupe::openai

@@ -29,7 +29,7 @@ struct item_change {
   std::size_t index = 0;
   bool begins = false;
   std::string text = {};
-  std::vector<token_logprobs> logprobs = {};  // of its tokens, and of those before that had no text yet
+  std::vector<token_logprobs> logprobs = {};  // of the tokens that spell a message's text
   bool ends = false;                          // whether or not it is complete
 };
 
@@ -50,15 +50,15 @@ class response_items {
   void write(response_item::kind what, std::string_view text, const tool_call_part* call);
   void close(bool is_complete);
   void end(const finished& how);
-  void leave_out_marks(std::string_view text);
+  std::vector<token_logprobs> take_logprobs(std::string_view text);
 
   answer_options options_;
   const token_namer& name_;
   tool_call_reader calls_;
   std::vector<response_item> items_;
-  std::vector<item_change> changes_;  // of the event that is being added
-  std::vector<token_logprobs> pending_;
-  bool is_open_ = false;  // the last item
+  std::vector<item_change> changes_;     // of the event that is being added
+  std::vector<token_logprobs> pending_;  // of tokens that are in no text yet
+  bool is_open_ = false;                 // the last item
 };
 
 }  // namespace troupe::openai

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,53 @@
 namespace troupe::openai {
 namespace {
 
+constexpr std::size_t most_echoed_bytes = 1U << 20U;
+
+// Functions and choices as OpenAI's types have them, no member of their own: `tool` is one that was read. The
+// object is left open.
+void write_flat(json_writer& out, const json& tool) {
+  const auto nested = tool.find("function");
+  const json& function = nested == tool.end() ? tool : *nested;
+  out.begin_object().key("type").string("function");
+  for (const auto& [name, value] : function.items())
+    if (name != "type") out.key(name).raw(dump_exactly(value));
+}
+
+void write_tools(json_writer& out, const json& body) {
+  out.begin_array();
+  if (const auto sent = body.find("tools"); sent != body.end() && sent->is_array())
+    for (const json& tool : *sent) {
+      write_flat(out, tool);
+      const json& function = tool.contains("function") ? tool["function"] : tool;
+      for (const char* name : {"parameters", "strict"})
+        if (!function.contains(name)) out.key(name).null();
+      out.end_object();
+    }
+  out.end_array();
+}
+
+void write_choice(json_writer& out, const json& body) {
+  const auto sent = body.find("tool_choice");
+  if (sent == body.end() || !sent->is_object() || sent->empty()) {
+    out.string(sent != body.end() && sent->is_string() && *sent != "" ? sent->get<std::string>() : "auto");
+    return;
+  }
+  const auto nested = sent->find("allowed_tools");
+  const json& allowed = nested == sent->end() ? *sent : *nested;
+  if (!allowed.contains("tools")) {
+    write_flat(out, *sent);
+  } else {
+    out.begin_object().key("type").string("allowed_tools");
+    out.key("mode").string(allowed.value("mode", "auto")).key("tools").begin_array();
+    for (const json& tool : allowed["tools"]) {
+      write_flat(out, tool);
+      out.end_object();
+    }
+    out.end_array();
+  }
+  out.end_object();
+}
+
 // Turns a body into that of a chat, in place.
 class response_reader {
  public:
@@ -32,18 +80,55 @@ class response_reader {
     read_reasoning();
     read_logprobs();
     read_input();
+    if (const json* const most = fields_.find("max_output_tokens"))
+      made_.emplace_back("max_completion_tokens", *most);
     if (auto status = fields_.status(); !status) return status;
-    for (const std::string_view name :
-         {"input", "instructions", "text", "reasoning", "include", "truncation", "background",
-          "max_tool_calls", "previous_response_id", "conversation", "prompt", "top_logprobs"})
+    for (const std::string_view name : {"input", "instructions", "text", "reasoning", "include", "truncation",
+                                        "background", "max_tool_calls", "max_output_tokens",
+                                        "previous_response_id", "conversation", "prompt", "top_logprobs"})
       body_.erase(std::string(name));
     for (auto& [name, value] : made_) body_[name] = std::move(value);
     return {};
   }
 
+  // What is told with the answer, and how.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  std::int32_t top_logprobs() const { return top_logprobs_; }
   bool wants_summary() const { return wants_summary_; }
+  // The members that an answer has of its request, once that was read as the chat that this has made of it.
+  // Error: too_large.
+  result<std::shared_ptr<const std::string>> echo(const sampling_params& sampling) const {
+    std::string text;
+    json_writer out(text);
+    out.key("instructions").raw(instructions_.dump());
+    out.key("text").begin_object().key("format").raw(format_.empty() ? R"({"type":"text"})" : format_);
+    out.key("verbosity").string("medium").end_object();
+    out.key("reasoning").begin_object().key("effort").raw(effort_.dump());
+    out.key("summary").raw(summary_.dump()).end_object();
+    out.key("tools");
+    write_tools(out, body_);
+    out.key("tool_choice");
+    write_choice(out, body_);
+    constexpr std::array<std::pair<const char*, const char*>, 3> as_sent{
+        {{"metadata", "{}"}, {"parallel_tool_calls", "true"}, {"user", "null"}}};
+    for (const auto& [name, absent] : as_sent) {
+      const auto sent = body_.find(name);
+      out.key(name).raw(sent == body_.end() || sent->is_null() ? std::string(absent) : dump_exactly(*sent));
+    }
+    out.key("max_output_tokens");
+    if (sampling.max_tokens) {
+      out.integer(*sampling.max_tokens);
+    } else {
+      out.null();
+    }
+    out.key("top_logprobs").integer(top_logprobs_).key("temperature").number(sampling.temperature);
+    out.key("top_p").number(sampling.top_p);
+    if (text.size() <= most_echoed_bytes) return std::make_shared<const std::string>(std::move(text));
+    return fail(
+        error_code::too_large,
+        fmt::format("instructions, tools, tool_choice and text, which answers bear too, have more than "
+                    "{} bytes together",
+                    most_echoed_bytes));
+  }
 
  private:
   void refuse(std::string_view name, std::string_view why) {
@@ -76,7 +161,8 @@ class response_reader {
     if (input == nullptr) return fields_.reject("input", "input is missing");
     if (instructions != nullptr && !instructions->is_string())
       return fields_.reject("instructions", "instructions must be a string");
-    auto messages = messages_of_items(*input, instructions == nullptr ? json() : *instructions);
+    if (instructions != nullptr) instructions_ = *instructions;
+    auto messages = messages_of_items(*input, instructions_);
     if (!messages) return fields_.reject("input", messages.error().message);
     made_.emplace_back("messages", std::move(*messages));
   }
@@ -112,26 +198,30 @@ class response_reader {
     if (text == nullptr) return;
     constexpr std::size_t most_warnings = 8, longest_name = 64;
     for (const auto& [name, value] : text->items())
-      if (name != "format" && !value.is_null() && value != "medium" && name.size() <= longest_name &&
-          warnings_.size() < most_warnings)
+      if (name != "format" && !value.is_null() && !(name == "verbosity" && value == "medium") &&
+          name.size() <= longest_name && warnings_.size() < most_warnings)
         warnings_.push_back(fmt::format("text.{} is not known here, and was ignored", name));
-    const json format = text->value("format", json());
+    json format = text->value("format", json());
     if (format.is_null()) return;
     if (!format.is_object()) return fields_.reject("text", "text.format must be an object");
     const json type = format.value("type", json());
-    if (type != "json_schema") return made_.emplace_back("response_format", format), void();
-    if (!format.contains("schema")) return fields_.reject("text", "text.format needs a \"schema\"");
-    made_.emplace_back("response_format", json{{"type", type}, {"json_schema", format}});
+    const bool has_schema = type == "json_schema";
+    if (has_schema && !format.contains("schema"))
+      return fields_.reject("text", "text.format needs a \"schema\"");
+    if (has_schema && !format.value("name", json()).is_string()) format["name"] = "response";
+    format_ = dump_exactly(format);
+    if (has_schema) format = {{"type", type}, {"json_schema", std::move(format)}};
+    made_.emplace_back("response_format", std::move(format));
   }
 
   void read_reasoning() {
     const json* const reasoning = find_object("reasoning");
     if (reasoning == nullptr) return;
-    if (json effort = reasoning->value("effort", json()); !effort.is_null())
-      made_.emplace_back("reasoning_effort", std::move(effort));
-    const json summary = reasoning->value("summary", json());
-    wants_summary_ = !summary.is_null();
-    if (wants_summary_ && summary != "auto" && summary != "concise" && summary != "detailed")
+    effort_ = reasoning->value("effort", json());
+    if (!effort_.is_null()) made_.emplace_back("reasoning_effort", effort_);
+    summary_ = reasoning->value("summary", json());
+    wants_summary_ = !summary_.is_null();
+    if (wants_summary_ && summary_ != "auto" && summary_ != "concise" && summary_ != "detailed")
       fields_.reject("reasoning", "reasoning.summary must be \"auto\", \"concise\" or \"detailed\"");
   }
 
@@ -150,91 +240,12 @@ class response_reader {
   field_reader fields_;
   std::vector<std::pair<std::string, json>> made_;  // members of the chat
   std::vector<std::string> warnings_;
+  // As they are to be echoed.
+  json instructions_, effort_, summary_;
+  std::string format_;
   std::int32_t top_logprobs_ = 0;
   bool wants_summary_ = false;
 };
-
-// As OpenAI's types have them: functions and choices are no member of their own, and formats have a name.
-json flat(json tool) {
-  const auto function = tool.is_object() ? tool.find("function") : tool.end();
-  if (!tool.is_object() || function == tool.end() || !function->is_object()) return tool;
-  json made{{"type", "function"}};
-  for (auto& [name, value] : function->items()) made[name] = std::move(value);
-  return made;
-}
-
-json repeated_tools(const json& body) {
-  json tools = json::array();
-  if (const auto sent = body.find("tools"); sent != body.end() && sent->is_array())
-    for (const json& tool : *sent) {
-      tools.push_back(flat(tool));
-      for (const char* name : {"parameters", "strict"})
-        if (!tools.back().contains(name)) tools.back()[name] = nullptr;
-    }
-  return tools;
-}
-
-json repeated_choice(const json& body) {
-  json choice = flat(body.value("tool_choice", json()));
-  if (choice.is_null() || says_nothing(choice)) return "auto";
-  if (choice.is_object() && choice.contains("allowed_tools")) {
-    json allowed = choice["allowed_tools"];
-    allowed["type"] = "allowed_tools";
-    choice = std::move(allowed);
-  }
-  if (choice.is_object() && choice.contains("tools"))
-    for (json& tool : choice["tools"]) tool = flat(std::move(tool));
-  return choice;
-}
-
-json repeated_text(const json& body) {
-  json text = body.value("text", json());
-  if (!text.is_object()) text = json::object();
-  json& format = text["format"];
-  if (format.is_null()) format = {{"type", "text"}};
-  if (format.is_object() && format.value("type", json()) == "json_schema" &&
-      !format.value("name", json()).is_string())
-    format["name"] = "response";
-  return text;
-}
-
-// What an answer repeats of its request's texts.
-std::string repeated_members(const json& body) {
-  const auto as_sent = [&body](const char* name) { return body.value(name, json()); };
-  const json asked = as_sent("reasoning");
-  json reasoning{{"effort", nullptr}, {"summary", nullptr}};
-  if (asked.is_object())
-    for (auto& [name, value] : reasoning.items()) value = asked.value(name, json());
-  json metadata = as_sent("metadata");
-  if (metadata.is_null()) metadata = json::object();
-  json parallel = as_sent("parallel_tool_calls");
-  if (parallel.is_null()) parallel = true;
-  const std::array<std::pair<std::string_view, json>, 8> members{
-      {{"instructions", as_sent("instructions")},
-       {"metadata", std::move(metadata)},
-       {"parallel_tool_calls", std::move(parallel)},
-       {"text", repeated_text(body)},
-       {"tool_choice", repeated_choice(body)},
-       {"tools", repeated_tools(body)},
-       {"user", as_sent("user")},
-       {"reasoning", std::move(reasoning)}}};
-  std::string text;
-  for (const auto& [name, value] : members) text += fmt::format(R"("{}":{},)", name, dump_exactly(value));
-  return text;
-}
-
-// And of its numbers, as they are in force.
-void repeat_numbers(const sampling_params& sampling, std::int32_t top_logprobs, std::string& into) {
-  json_writer out(into);
-  out.key("max_output_tokens");
-  if (sampling.max_tokens) {
-    out.integer(*sampling.max_tokens);
-  } else {
-    out.null();
-  }
-  out.key("top_logprobs").integer(top_logprobs);
-  out.key("temperature").number(sampling.temperature).key("top_p").number(sampling.top_p);
-}
 
 // By the name that the field has in a body of /v1/responses.
 std::string here(const std::string& field) {
@@ -246,8 +257,9 @@ std::string here(const std::string& field) {
 
 error renamed(error why) {
   why.param = here(why.param);
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> names{
-      {{"response_format.json_schema", "text.format"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> names{
+      {{"max_completion_tokens", "max_output_tokens"},
+       {"response_format.json_schema", "text.format"},
        {"response_format", "text.format"},
        {"reasoning_effort", "reasoning.effort"}}};
   for (const auto& [of_chats, of_responses] : names)
@@ -260,16 +272,17 @@ error renamed(error why) {
 
 result<parsed_request> parse_response(json body, const request_context& context) {
   if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
-  std::string repeated = repeated_members(body);
   response_reader reader(body);
   if (auto made = reader.make_chat(); !made) return tl::unexpected<error>(made.error());
   auto parsed = parse_chat(body, context);
   if (!parsed) return tl::unexpected<error>(renamed(parsed.error()));
   std::get<chat_prompt>(parsed->generation.prompt).field = "input";
-  repeat_numbers(parsed->generation.sampling, reader.top_logprobs(), repeated);
+  parsed->generation.sampling.max_tokens_field = "max_output_tokens";
+  auto echoed = reader.echo(parsed->generation.sampling);
+  if (!echoed) return tl::unexpected<error>(echoed.error());
+  parsed->echoed_members = std::move(*echoed);
   parsed->answer.kind = answer_kind::response;
   parsed->answer.reasoning_summary = reader.wants_summary();
-  parsed->repeated = std::move(repeated);
   std::vector<std::string>& warnings = parsed->generation.warnings;
   warnings.insert(warnings.end(), reader.warnings().begin(), reader.warnings().end());
   return parsed;

@@ -13,11 +13,10 @@ void whole_response::add(std::size_t, stream_event event) {
   state_.has_cut_off = items_.has_cut_off();
 }
 
-std::string whole_response::body(const answer_identity& identity, const answer_options&, bool,
-                                 const token_namer& name) const {
+std::string whole_response::body() const {
   std::string body;
   json_writer out(body);
-  write_response(out, identity, state_, items_.all(), {name});
+  write_response(out, identity_, state_, items_.all(), style_);
   return body;
 }
 

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "actors/net/keys_in_force.hpp"
 #include "tests/actors/net/raw_client_fixture.hpp"
 
 namespace troupe::net {
@@ -38,6 +40,19 @@ TEST(loading_server, says_how_far_the_model_is_and_refuses_requests_with_503) {
   const testing::raw_answer metrics = client.get("/metrics");
   EXPECT_EQ(metrics.status, 200);
   EXPECT_EQ(metrics.body, "requests 0\n");
+}
+
+TEST(loading_server, wants_the_key_that_the_service_will_want) {
+  http_options options = any_port();
+  options.keys = std::make_shared<keys_in_force>(key_digest(std::string_view("key-of-ann-1")));
+  auto server = loading_server::start(options, "small", nothing);
+  ASSERT_TRUE(server) << server.error().message;
+  EXPECT_EQ(testing::raw_client(server->port()).get("/v1/models").status, 401);
+  EXPECT_EQ(testing::raw_client(server->port()).post("/v1/completions", R"({"prompt":"a"})").status, 401);
+  EXPECT_EQ(testing::raw_client(server->port()).get("/readyz").status, 503);
+  const char* const key = "Authorization: Bearer key-of-ann-1\r\n";
+  EXPECT_EQ(testing::raw_client(server->port()).post("/v1/completions", R"({"prompt":"a"})", key).status,
+            503);
 }
 
 TEST(loading_server, is_not_live_while_the_loading_gets_nowhere) {

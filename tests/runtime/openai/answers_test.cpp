@@ -41,12 +41,12 @@ stream_event last_event() {
 }
 
 nlohmann::json whole(answer_options options, bool logprobs) {
-  whole_answer answer;
+  whole_answer answer(identity, options, logprobs, name);
   answer.add(0, first_event());
   EXPECT_FALSE(answer.complete());
   answer.add(0, last_event());
   EXPECT_TRUE(answer.complete());
-  return nlohmann::json::parse(answer.body(identity, options, logprobs, name));
+  return nlohmann::json::parse(answer.body());
 }
 
 TEST(whole_answer, is_a_chat_completion) {
@@ -72,10 +72,10 @@ TEST(whole_answer, a_name_stands_once_among_the_most_probable) {
   stream_event event = last_event();
   // 9 and 8 are parts of characters, which one text stands for.
   event.logprobs = {{9, -2.0F, 3, {{8, -0.5F}, {1, -1.0F}, {7, -1.5F}}}};
-  whole_answer answer;
-  answer.add(0, event);
   const token_namer parts = [](token_id id) { return id > 7 ? "\xE2\x82" : "t" + std::to_string(id); };
-  const std::string body = answer.body(identity, {.kind = answer_kind::completion}, true, parts);
+  whole_answer answer(identity, {.kind = answer_kind::completion}, true, parts);
+  answer.add(0, event);
+  const std::string body = answer.body();
   EXPECT_NE(body.find("\"top_logprobs\":[{\"\xEF\xBF\xBD\":-0.5,\"t1\":-1,\"t7\":-1.5}]"), std::string::npos)
       << body;
 }
@@ -95,20 +95,20 @@ TEST(whole_answer, tokens_can_be_written_as_ids) {
 }
 
 TEST(whole_answer, prompt_log_probabilities_begin_with_null) {
-  whole_answer answer;
+  whole_answer answer(identity, {.prompt_logprobs = true}, false, name);
   stream_event event = last_event();
   event.prompt_logprobs = {{11, -2.0F, 5, {{4, -0.125F}, {11, -2.0F}}}, {12, -0.5F, 1, {{12, -0.5F}}}};
   answer.add(0, event);
-  const auto body = nlohmann::json::parse(answer.body(identity, {.prompt_logprobs = true}, false, name));
+  const auto body = nlohmann::json::parse(answer.body());
   EXPECT_EQ(body["prompt_logprobs"], nlohmann::json::parse(R"([null,
       {"11":{"logprob":-2.0,"rank":5,"decoded_token":"t11"},"4":{"logprob":-0.125,"rank":1,"decoded_token":"t4"}},
       {"12":{"logprob":-0.5,"rank":1,"decoded_token":"t12"}}])"));
 }
 
 TEST(whole_answer, prompt_log_probabilities_of_one_token_are_null_alone) {
-  whole_answer answer;
+  whole_answer answer(identity, {.prompt_logprobs = true}, false, name);
   answer.add(0, last_event());
-  const auto body = nlohmann::json::parse(answer.body(identity, {.prompt_logprobs = true}, false, name));
+  const auto body = nlohmann::json::parse(answer.body());
   EXPECT_EQ(body["prompt_logprobs"], nlohmann::json::parse("[null]"));
 }
 
@@ -127,7 +127,7 @@ stream_event ending(finish_reason reason, std::int32_t completion_tokens, std::i
 }
 
 TEST(whole_answer, several_choices_stand_by_their_index_and_share_one_usage) {
-  whole_answer answer(3);
+  whole_answer answer(identity, {.n = 3}, false, name);
   answer.add(2, saying("c"));
   answer.add(0, saying("a"));
   answer.add(1, saying("b"));
@@ -136,7 +136,7 @@ TEST(whole_answer, several_choices_stand_by_their_index_and_share_one_usage) {
   EXPECT_FALSE(answer.complete());
   answer.add(2, ending(finish_reason::timeout, 1, 3));
   EXPECT_TRUE(answer.complete());
-  const auto body = nlohmann::json::parse(answer.body(identity, {.n = 3}, false, name));
+  const auto body = nlohmann::json::parse(answer.body());
   const std::vector<std::string> texts = {"a", "b", "c"};
   const std::vector<std::string> reasons = {"stop", "length", "length"};
   ASSERT_EQ(body["choices"].size(), 3U);
@@ -153,7 +153,7 @@ TEST(whole_answer, several_choices_stand_by_their_index_and_share_one_usage) {
 
 // Else a client would take it for whole.
 TEST(whole_answer, what_the_end_of_the_service_cuts_off_is_a_failure) {
-  whole_answer answer(2);
+  whole_answer answer(identity, {.n = 2}, false, name);
   answer.add(0, saying("a"));
   answer.add(0, ending(finish_reason::stop, 4, 0));
   EXPECT_FALSE(answer.complete());
@@ -175,7 +175,7 @@ TEST(whole_answer, what_the_end_of_the_service_cuts_off_is_a_failure) {
 TEST(whole_answer, each_prompt_counts_once_with_what_its_first_answer_found_cached) {
   const answer_options options{.kind = answer_kind::completion, .n = 2, .prompts = 2};
   const std::vector<usage> used = {{3, 5, 1}, {3, 4, 2}, {7, 1, 4}, {7, 2, 6}};
-  whole_answer answer(options.choices());
+  whole_answer answer(identity, options, false, name);
   std::string sent;
   chunk_stream stream(
       identity, {.kind = answer_kind::completion, .n = 2, .prompts = 2, .include_usage = true}, false, name);
@@ -187,14 +187,14 @@ TEST(whole_answer, each_prompt_counts_once_with_what_its_first_answer_found_cach
   }
   const auto expected = nlohmann::json::parse(
       R"({"prompt_tokens":10,"completion_tokens":12,"total_tokens":22,"prompt_tokens_details":{"cached_tokens":5}})");
-  EXPECT_EQ(nlohmann::json::parse(answer.body(identity, options, false, name))["usage"], expected);
+  EXPECT_EQ(nlohmann::json::parse(answer.body())["usage"], expected);
   const auto events = test::sent_events(sent);
   ASSERT_EQ(events.size(), 6U);
   EXPECT_EQ(events[4]["usage"], expected);
 }
 
 TEST(whole_answer, fails_as_a_whole_when_one_choice_fails) {
-  whole_answer answer(2);
+  whole_answer answer(identity, {.n = 2}, false, name);
   answer.add(0, saying("a"));
   stream_event event;
   event.end = finished{finish_reason::error, {}, {}, error{error_code::resource_exhausted, "full"}, {}};
@@ -204,18 +204,17 @@ TEST(whole_answer, fails_as_a_whole_when_one_choice_fails) {
 }
 
 TEST(whole_answer, hands_on_a_warning) {
-  whole_answer answer;
+  whole_answer answer(identity, {}, false, name);
   stream_event event = saying("a");
   event.warnings = {"cut", "odd"};
   answer.add(0, event);
   answer.add(0, ending(finish_reason::stop, 1, 0));
-  EXPECT_EQ(nlohmann::json::parse(answer.body(identity, {}, false, name))["warnings"],
-            nlohmann::json::parse(R"(["cut","odd"])"));
+  EXPECT_EQ(nlohmann::json::parse(answer.body())["warnings"], nlohmann::json::parse(R"(["cut","odd"])"));
   EXPECT_FALSE(whole({}, false).contains("warnings"));
 }
 
 TEST(whole_answer, tells_a_failure) {
-  whole_answer answer;
+  whole_answer answer(identity, {}, false, name);
   EXPECT_EQ(answer.failure(), nullptr);
   stream_event event;
   event.end = finished{finish_reason::error, {}, {}, error{error_code::too_large, "too long", "prompt"}, {}};

@@ -47,13 +47,13 @@ stream_event second_token() {
 json answer_to(const std::string& members) {
   const parsed_request request = parsed(members);
   const prompt_echo echo(request, letters);
-  whole_answer answer;
+  const bool with_logprobs = request.generation.sampling.logprobs.has_value();
+  whole_answer answer(echoed, request.answer, with_logprobs, letters);
   for (stream_event event : {first_token(), second_token()}) {
     echo.add_to(0, event);
     answer.add(0, std::move(event));
   }
-  const bool with_logprobs = request.generation.sampling.logprobs.has_value();
-  return json::parse(answer.body(echoed, request.answer, with_logprobs, letters));
+  return json::parse(answer.body());
 }
 
 TEST(prompt_echo, puts_the_prompt_before_the_answer) {

@@ -30,9 +30,9 @@ std::vector<stream_event> thoughtful_events(const std::vector<std::string>& reas
 }
 
 nlohmann::json whole_body(const std::vector<stream_event>& events, const answer_options& options) {
-  whole_answer answer;
+  whole_answer answer(an_answer, options, false, any_name);
   for (const stream_event& event : events) answer.add(0, event);
-  return nlohmann::json::parse(answer.body(an_answer, options, false, any_name));
+  return nlohmann::json::parse(answer.body());
 }
 
 std::vector<nlohmann::json> chunks_of(const std::vector<stream_event>& events,

@@ -30,11 +30,11 @@ std::vector<stream_event> events_of(const std::string& text, std::size_t size, f
 }
 
 nlohmann::json whole_choices(const std::vector<std::string>& texts, finish_reason reason) {
-  whole_answer answer(static_cast<std::int32_t>(texts.size()));
+  const answer_options options{.n = static_cast<std::int32_t>(texts.size()), .tool_calls = true};
+  whole_answer answer(answered, options, false, name_of);
   for (std::size_t i = 0; i < texts.size(); ++i)
     for (const stream_event& event : events_of(texts[i], 5, reason)) answer.add(i, event);
-  const answer_options options{.n = static_cast<std::int32_t>(texts.size()), .tool_calls = true};
-  return nlohmann::json::parse(answer.body(answered, options, false, name_of))["choices"];
+  return nlohmann::json::parse(answer.body())["choices"];
 }
 
 TEST(tool_answers, tells_calls_of_tools_from_the_text) {

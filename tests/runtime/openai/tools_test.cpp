@@ -70,6 +70,13 @@ TEST(read_tools, a_choice_says_whether_and_what_is_called) {
       {R"("tool_choice":"auto","parallel_tool_calls":false)",
        R"({"allowed":[],"must_call":false,"only_once":true})"},
       {R"("tool_choice":"required")", R"({"allowed":[],"must_call":true,"only_once":false})"},
+      {R"("tool_choice":{"type":"function","name":"now"})",
+       R"({"allowed":["now"],"must_call":true,"only_once":true})"},
+      {R"("tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"name":"now"},{"name":"now"}]})",
+       R"({"allowed":["now"],"must_call":false,"only_once":false})"},
+      {R"("tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[
+          {"function":{"name":"weather"}},{"function":{"name":"now"}}]}})",
+       R"({"allowed":["weather","now"],"must_call":true,"only_once":false})"},
       {R"("tool_choice":{"type":"function","function":{"name":"now"}})",
        R"({"allowed":["now"],"must_call":true,"only_once":true})"},
   };
@@ -143,6 +150,14 @@ TEST(read_tools, what_is_wrong_is_named) {
       {both + R"(,"tool_choice":{"type":"function"})", "tool_choice names none"},
       {both + R"(,"tool_choice":{"type":"function","function":{"name":"sun"}})", "tool_choice names none"},
       {R"("tool_choice":"required")", "tool_choice needs tools"},
+      {both + R"(,"tool_choice":{"type":"allowed_tools"})", "tool_choice of allowed tools needs tools"},
+      {both + R"(,"tool_choice":{"type":"allowed_tools","allowed_tools":5})",
+       "tool_choice of allowed tools needs a mode"},
+      {both + R"(,"tool_choice":{"type":"allowed_tools","mode":"none","tools":[{"name":"now"}]})",
+       "tool_choice of allowed tools needs a mode"},
+      {both +
+           R"(,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"sun"}]})",
+       "tool_choice allows a tool that is none"},
       {both + R"(,"parallel_tool_calls":"no")", "parallel_tool_calls"},
   };
   for (const auto& [members, message] : cases) {

@@ -43,7 +43,9 @@ TEST(frame, a_client_has_four_types_each_with_its_limit) {
 }
 
 TEST(hello, must_name_the_version_that_is_spoken) {
-  EXPECT_TRUE(parse_hello(R"({"protocol":1,"client":"x"})").has_value());
+  EXPECT_TRUE(parse_hello(R"({"protocol":1,"client":"x"})")->api_key.empty());
+  EXPECT_EQ(parse_hello(R"({"protocol":1,"api_key":"k"})")->api_key, "k");
+  EXPECT_EQ(parse_hello(R"({"protocol":1,"api_key":5})").error().param, "api_key");
   EXPECT_EQ(parse_hello(R"({"protocol":2})").error().code, error_code::unsupported);
   for (const char* payload : {"", "{}", "[]", "null", R"({"protocol":"1"})", R"({"protocol":null})", "\xFF",
                               R"({"protocol":1.0})", R"({"protocol":18446744073709551615})"}) {

@@ -1,10 +1,12 @@
 // Responses, whole and streamed: a client that follows the events has what the whole answer says.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/openai/responses/response_stream.hpp"
@@ -16,7 +18,8 @@ namespace {
 using document = nlohmann::json;
 
 const token_namer token_name = [](token_id id) { return std::string(1, static_cast<char>('a' + id % 26)); };
-const answer_identity responded{"resp_1", "m", 77, 0xABC, R"("tools":[],"temperature":1)"};
+const answer_identity responded{"resp_1", "m", 77, 0xABC,
+                                std::make_shared<const std::string>(R"("tools":[],"temperature":1)")};
 
 std::string call(const std::string& arguments) {
   return "<tool_call>\n{\"name\": \"add\", \"arguments\": " + arguments + "}\n</tool_call>";
@@ -50,9 +53,9 @@ std::vector<stream_event> in_pieces(const std::string& reasoning, const std::str
 finished end_of(finish_reason reason) { return {reason, {}, {}, {}, {3, 20, 1, 4}}; }
 
 document whole_of(const std::vector<stream_event>& events, bool calls, bool summary = false) {
-  whole_response answer(options_of(calls, summary), token_name);
+  whole_response answer(responded, options_of(calls, summary), token_name);
   for (const stream_event& event : events) answer.add(0, event);
-  return document::parse(answer.body(responded, options_of(calls), true, token_name));
+  return document::parse(answer.body());
 }
 
 // The events as a client reads them: each by the name that it has in its data, too.
@@ -287,12 +290,60 @@ TEST(response_answers, log_probabilities_of_marks_are_none_of_the_text_behind_th
   }
 }
 
+TEST(response_answers, log_probabilities_do_not_depend_on_how_many_tokens_a_step_brings) {
+  const std::vector<std::string> names = {"So",
+                                          " it",
+                                          "</think>",
+                                          "\n\n",
+                                          "It",
+                                          " is",
+                                          " so.",
+                                          "\n<tool_call>\n{\"name\": ",
+                                          "\"add\", \"arguments\": {}}",
+                                          "\n</tool_call>\nAnd",
+                                          " then"};
+  const token_namer by_number = [&names](token_id id) { return names.at(static_cast<std::size_t>(id)); };
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    response_items items(options_of(true), by_number);
+    stream_event event;
+    for (token_id id = 0; id < static_cast<token_id>(names.size()); ++id) {
+      event.logprobs.push_back({id, -0.5F, 1, {}});
+      if (id < 2) {
+        event.reasoning += names[static_cast<std::size_t>(id)];
+      } else if (id > 3) {
+        event.text += names[static_cast<std::size_t>(id)];
+      }
+      if (random() % 3 == 0) items.add(std::exchange(event, {}));
+    }
+    event.end = end_of(finish_reason::stop);
+    items.add(event);
+    std::vector<token_id> told;
+    for (const response_item& item : items.all())
+      for (const token_logprobs& each : item.logprobs) told.push_back(each.token);
+    EXPECT_EQ(told, (std::vector<token_id>{4, 5, 6, 9, 10})) << round;
+    for (const response_item& item : items.all()) EXPECT_TRUE(item.is_complete);
+  }
+}
+
+TEST(response_answers, a_call_is_complete_though_the_next_one_is_not) {
+  std::mt19937 random(6);
+  const std::string cut = call("{}") + "\n<tool_call>\n{\"na";
+  for (const auto reason : {finish_reason::stop, finish_reason::length}) {
+    const document whole = whole_of(in_pieces("", cut, end_of(reason), random), true);
+    EXPECT_EQ(whole["output"][0]["status"], "completed");
+    EXPECT_EQ(whole["output"].size(), 1U);
+    EXPECT_EQ(whole["status"], "incomplete");
+  }
+}
+
 TEST(response_answers, a_call_that_a_stop_string_cuts_off_leaves_the_response_incomplete) {
   std::mt19937 random(5);
   for (const std::size_t size : {30UL, 45UL}) {
     const auto events =
         in_pieces("", call("{\"a\": 1}").substr(0, size), end_of(finish_reason::stop), random);
     EXPECT_EQ(whole_of(events, true)["status"], "incomplete") << size;
+    EXPECT_TRUE(whole_of(events, true)["incomplete_details"]["reason"].is_null()) << "none that clients know";
     EXPECT_EQ(streamed(events, true).back()["type"], "response.incomplete") << size;
   }
 }

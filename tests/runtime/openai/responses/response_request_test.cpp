@@ -22,7 +22,7 @@ std::string refusal(const std::string& members) {
   return parsed ? "served" : parsed.error().param + ": " + parsed.error().message;
 }
 
-json repeated(const parsed_request& parsed) { return json::parse("{" + parsed.repeated + "}"); }
+json echoed(const parsed_request& parsed) { return json::parse("{" + *parsed.echoed_members + "}"); }
 
 TEST(response_request, is_a_chat_by_other_names) {
   const auto parsed = parse(
@@ -39,7 +39,7 @@ TEST(response_request, is_a_chat_by_other_names) {
   EXPECT_EQ(prompt.template_arguments["reasoning_effort"], "low");
   EXPECT_EQ(prompt.field, "input");
   EXPECT_TRUE(parsed->answer.reasoning_summary);
-  EXPECT_EQ(repeated(*parsed)["reasoning"].dump(), R"({"effort":"low","summary":"auto"})");
+  EXPECT_EQ(echoed(*parsed)["reasoning"].dump(), R"({"effort":"low","summary":"auto"})");
   const sampling_params& sampling = parsed->generation.sampling;
   EXPECT_EQ(sampling.max_tokens, 7);
   EXPECT_EQ(sampling.max_tokens_field, "max_output_tokens");
@@ -58,7 +58,7 @@ TEST(response_request, an_answer_repeats_what_it_was_asked) {
     "reasoning":{"effort":"low"},"tools":)" +
                             tools);
   ASSERT_TRUE(served.has_value()) << served.error().message;
-  const json members = repeated(*served);
+  const json members = echoed(*served);
   EXPECT_EQ(members["instructions"], "a\"b");
   EXPECT_EQ(members["temperature"], 0.5);
   EXPECT_EQ(members["top_p"], 1);
@@ -67,12 +67,12 @@ TEST(response_request, an_answer_repeats_what_it_was_asked) {
   EXPECT_EQ(members["text"].dump(), R"({"format":{"type":"text"}})");
   EXPECT_EQ(members["tool_choice"], "auto");
   EXPECT_TRUE(members["user"].is_null() && members["metadata"].is_object());
-  EXPECT_NE(served->repeated.find(R"("maximum":12345678901234567890123)"), std::string::npos)
-      << served->repeated;
+  EXPECT_NE(served->echoed_members->find(R"("maximum":12345678901234567890123)"), std::string::npos)
+      << *served->echoed_members;
 }
 
 TEST(response_request, what_is_repeated_has_the_form_of_openai_s_types) {
-  const auto members = [](const std::string& sent) { return repeated(*parse(R"("input":"a",)" + sent)); };
+  const auto members = [](const std::string& sent) { return echoed(*parse(R"("input":"a",)" + sent)); };
   const std::string nested = R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":)";
   EXPECT_EQ(members(nested + R"({"type":"function","function":{"name":"f"}})")["tool_choice"].dump(),
             R"({"type":"function","name":"f"})");
@@ -81,12 +81,13 @@ TEST(response_request, what_is_repeated_has_the_form_of_openai_s_types) {
       R"({"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"f"}}]}})");
   EXPECT_EQ(allowed["tools"].dump(), R"([{"type":"function","name":"f","parameters":null,"strict":null}])");
   EXPECT_EQ(allowed["tool_choice"].dump(),
-            R"({"mode":"auto","tools":[{"type":"function","name":"f"}],"type":"allowed_tools"})");
+            R"({"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]})");
   const json empty = members(R"("tools":false,"tool_choice":"","max_tokens":7,"top_logprobs":3)");
   EXPECT_EQ(empty["tools"].dump(), "[]");
   EXPECT_EQ(empty["tool_choice"], "auto");
   EXPECT_EQ(empty["max_output_tokens"], 7);
   EXPECT_EQ(empty["top_logprobs"], 3);
+  EXPECT_EQ(members(R"("tool_choice":{},"text":{})").dump(), members(R"("top_p":1)").dump());
   EXPECT_EQ(members(R"("text":{"format":{"type":"json_schema","schema":{}}})")["text"]["format"]["name"],
             "response");
 }
@@ -157,6 +158,13 @@ TEST(response_request, what_is_wrong_or_not_served_is_named) {
       {R"("input":"a","top_logprobs":"x")", "top_logprobs: top_logprobs must be an integer"},
       {R"("input":[{"type":"reasoning","summary":[{"text":"a"}]}])", "input: input has nothing but"},
       {R"("input":"a","tools":[{"type":"function","name":"f","strict":"x"}])", "tools: tools[0].strict must"},
+      {R"("input":"a","tools":[5])", "tools: tools[0].type must be"},
+      {R"("input":"a","tools":["web_search"])", "tools: tools[0].type must be"},
+      {R"("input":"a","tools":5)", "tools: tools must be an array"},
+      {R"("input":"a","tool_choice":{"type":"allowed_tools","allowed_tools":["f"]})",
+       "tool_choice: tool_choice needs"},
+      {R"("input":"a","max_completion_tokens":0)", "max_output_tokens: max_output_tokens must be at least 1"},
+      {R"("input":"a","instructions":")" + std::string(1U << 20U, 'x') + "\"", ": instructions, tools"},
       {R"("input":"a","include":"all")", "include: include must be an array"},
       {R"("input":"a","max_output_tokens":"many")",
        "max_output_tokens: max_output_tokens must be an integer"},
@@ -167,6 +175,17 @@ TEST(response_request, what_is_wrong_or_not_served_is_named) {
   for (const auto& [members, message] : cases)
     EXPECT_TRUE(refusal(members).starts_with(message)) << members << ": " << refusal(members);
   EXPECT_FALSE(parse_response(json::parse("5"), {"m", 1000, 20, 1}).has_value());
+}
+
+TEST(response_request, chats_know_no_max_output_tokens) {
+  const auto chat =
+      parse_chat(json::parse(R"({"messages":[{"role":"user","content":"a"}],"max_output_tokens":3})"),
+                 {"m", 1000, 20, 1});
+  EXPECT_FALSE(chat->generation.sampling.max_tokens.has_value());
+  EXPECT_EQ(chat->generation.warnings.size(), 1U);
+  const auto both = parse(R"("input":"a","max_output_tokens":3,"max_tokens":5)");
+  EXPECT_EQ(both->generation.sampling.max_tokens, 3);
+  EXPECT_EQ(both->generation.sampling.max_tokens_field, "max_output_tokens");
 }
 
 TEST(response_request, members_that_mean_nothing_are_told) {
