@@ -19,7 +19,7 @@ LABELS = {
     "vllm:num_requests_waiting_by_reason": {"reason": {"capacity", "deferred"}},
     "vllm:request_success_total": {"finished_reason": {"stop", "length", "abort", "timeout", "error"}},
     "vllm:spec_decode_num_accepted_tokens_per_pos_total": {"position": {"0", "1", "2"}},
-    "troupe_request_errors_total": {"code": {"400", "404", "413", "429", "500", "503"}},
+    "troupe_request_errors_total": {"code": {"400", "401", "404", "413", "429", "500", "503"}},
     "troupe_trace_spans_dropped_total": {"reason": {"queue_full", "rejected", "unreachable"}},
     "troupe_step_seconds_count": {"phase": {"plan", "reserve", "draft", "mask", "execute", "commit"}},
     "troupe_actor_restarts_total": {"actor": {"supervisor", "scheduler", "kv_cache", "tokenizer", "model_runner", "structured_output",
@@ -266,7 +266,7 @@ def test_refusals_are_counted_by_their_status(idle, run):
     after = Reading(idle.get("/metrics"))
     by_status = {code: after.of("troupe_request_errors_total", code=code) - before.of("troupe_request_errors_total", code=code)
                  for code in LABELS["troupe_request_errors_total"]["code"]}
-    assert by_status == {"400": 5, "404": 1, "413": 0, "429": 0, "500": 0, "503": 0}
+    assert by_status == {"400": 5, "401": 0, "404": 1, "413": 0, "429": 0, "500": 0, "503": 0}
     assert after.of("vllm:request_params_n_count") == before.of("vllm:request_params_n_count")
 
 

@@ -5,13 +5,15 @@
 #include <utility>
 
 #include "runtime/grammar/tool_call_form.hpp"
-#include "runtime/reasoning.hpp"
 
 namespace troupe::openai {
 
 std::vector<item_change> response_items::add(const stream_event& event) {
   using kind = response_item::kind;
-  if (!event.reasoning.empty()) pending_.clear();
+  if (!event.reasoning.empty()) {
+    pending_.clear();
+    mark_before_ = reasoning_marks::closing;
+  }
   std::ranges::copy(event.logprobs, std::back_inserter(pending_));
   const kind thoughts = options_.reasoning_summary ? kind::summary : kind::reasoning;
   if (!event.reasoning.empty() && options_.include_reasoning) write(thoughts, event.reasoning, nullptr);
@@ -47,8 +49,10 @@ void response_items::write(response_item::kind what, std::string_view text, cons
   if (changes_.empty() || changes_.back().index + 1 != items_.size())
     changes_.push_back({.index = items_.size() - 1});
   changes_.back().text += text;
-  if (what != response_item::kind::message) return;
+  if (call != nullptr) mark_before_ = grammar::tool_call_form::after_arguments;
+  if (what != response_item::kind::message || text.empty()) return;
   const std::vector<token_logprobs> tokens = take_logprobs(text);
+  mark_before_ = {};
   std::ranges::copy(tokens, std::back_inserter(into.logprobs));
   std::ranges::copy(tokens, std::back_inserter(changes_.back().logprobs));
 }
@@ -57,16 +61,16 @@ void response_items::write(response_item::kind what, std::string_view text, cons
 // between these, and of white space that is left out; those behind it have not been shown yet. Where they do
 // not spell it, as where bytes that are no characters were replaced, all of them are taken.
 std::vector<token_logprobs> response_items::take_logprobs(std::string_view text) {
-  if (pending_.empty() || text.empty()) return {};
+  if (pending_.empty()) return {};
   std::string spelled;
   std::vector<std::size_t> ends;
   for (const token_logprobs& each : pending_) ends.push_back((spelled += name_(each.token)).size());
-  std::size_t begin = 0;
-  for (const std::string_view mark : {reasoning_marks::closing, grammar::tool_call_form::after_arguments})
-    if (const std::size_t at = spelled.rfind(mark); at != std::string::npos)
-      begin = std::max(begin, at + mark.size());
+  const std::size_t mark = spelled.find(mark_before_);
+  std::size_t begin = mark == std::string::npos ? 0 : mark + mark_before_.size();
   std::size_t end = spelled.size();
-  if (const std::size_t at = spelled.find(text, begin); at != std::string::npos) {
+  std::size_t at = spelled.find(text, begin);
+  if (at == std::string::npos) at = spelled.find(text);
+  if (at != std::string::npos) {
     begin = at;
     end = at + text.size();
   }

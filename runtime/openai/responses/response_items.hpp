@@ -9,6 +9,7 @@
 #include "runtime/openai/logprobs.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/openai/tool_call_reader.hpp"
+#include "runtime/reasoning.hpp"
 #include "runtime/stream.hpp"
 
 namespace troupe::openai {
@@ -58,7 +59,9 @@ class response_items {
   std::vector<response_item> items_;
   std::vector<item_change> changes_;     // of the event that is being added
   std::vector<token_logprobs> pending_;  // of tokens that are in no text yet
-  bool is_open_ = false;                 // the last item
+  // What stands between these and the next text: at the beginning it may be that of thoughts of no words.
+  std::string_view mark_before_ = reasoning_marks::closing;
+  bool is_open_ = false;  // the last item
 };
 
 }  // namespace troupe::openai

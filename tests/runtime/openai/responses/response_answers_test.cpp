@@ -234,7 +234,7 @@ TEST(response_answers, log_probabilities_are_those_of_the_text) {
   events[0].reasoning = "hm";
   events[0].logprobs = token(0);
   events[1].logprobs = token(1);  // its text comes with the next one's
-  events[2].text = "b";
+  events[2].text = "bc";
   events[2].logprobs = token(2);
   events[3].end = end_of(finish_reason::stop);
   const follower client(streamed(events, false));

@@ -64,7 +64,7 @@ TEST(response_request, an_answer_repeats_what_it_was_asked) {
   EXPECT_EQ(members["top_p"], 1);
   EXPECT_EQ(members["max_output_tokens"], 7);
   EXPECT_EQ(members["reasoning"].dump(), R"({"effort":"low","summary":null})");
-  EXPECT_EQ(members["text"].dump(), R"({"format":{"type":"text"}})");
+  EXPECT_EQ(members["text"].dump(), R"({"format":{"type":"text"},"verbosity":"medium"})");
   EXPECT_EQ(members["tool_choice"], "auto");
   EXPECT_TRUE(members["user"].is_null() && members["metadata"].is_object());
   EXPECT_NE(served->echoed_members->find(R"("maximum":12345678901234567890123)"), std::string::npos)
