@@ -51,11 +51,11 @@ void write_choice(json_writer& out, const json& body) {
     out.string(sent != body.end() && sent->is_string() && *sent != "" ? sent->get<std::string>() : "auto");
     return;
   }
-  const auto nested = sent->find("allowed_tools");
-  const json& allowed = nested == sent->end() ? *sent : *nested;
-  if (!allowed.contains("tools")) {
+  if (sent->value("type", json()) != "allowed_tools") {
     write_flat(out, *sent);
   } else {
+    const auto nested = sent->find("allowed_tools");
+    const json& allowed = nested == sent->end() ? *sent : *nested;
     out.begin_object().key("type").string("allowed_tools");
     out.key("mode").string(allowed.value("mode", "auto")).key("tools").begin_array();
     for (const json& tool : allowed["tools"]) {

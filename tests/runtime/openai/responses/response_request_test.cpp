@@ -82,6 +82,9 @@ TEST(response_request, what_is_repeated_has_the_form_of_openai_s_types) {
   EXPECT_EQ(allowed["tools"].dump(), R"([{"type":"function","name":"f","parameters":null,"strict":null}])");
   EXPECT_EQ(allowed["tool_choice"].dump(),
             R"({"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]})");
+  const json named = members(
+      nested + R"({"type":"function","function":{"name":"f"},"mode":5,"tools":[5],"allowed_tools":6})");
+  EXPECT_EQ(named["tool_choice"].dump(), R"({"type":"function","name":"f"})");
   const json empty = members(R"("tools":false,"tool_choice":"","max_tokens":7,"top_logprobs":3)");
   EXPECT_EQ(empty["tools"].dump(), "[]");
   EXPECT_EQ(empty["tool_choice"], "auto");
