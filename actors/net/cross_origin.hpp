@@ -12,8 +12,7 @@
 namespace troupe::net {
 
 // "https://chat.example,http://localhost:3000", "*", or nothing: as browsers write them, in small letters and
-// without the port that goes without saying. Errors: invalid_argument that names the one
-// that is no origin.
+// without the port that goes without saying. Errors: invalid_argument that names the one that is no origin.
 result<std::vector<std::string>> read_origins(std::string_view text);
 
 // What the answer to a page of `origin` (the field of its request, empty where there is none) allows: that

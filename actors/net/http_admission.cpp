@@ -45,8 +45,8 @@ bool needs_no_preflight(const header_fields& header) {
 }  // namespace
 
 std::optional<std::chrono::steady_clock::time_point> http_connection::unauthenticated_since() const {
-  const keys_in_force* const keys = shared_->options.keys.get();
-  if (is_known_ || keys == nullptr || keys->empty()) return std::nullopt;
+  const bool is_needed = !is_authorized(shared_->options.keys.get(), "");
+  if (is_known_ || !is_needed) return std::nullopt;
   return connected_;
 }
 

@@ -1,5 +1,4 @@
-// Who came to a port without its key, in the log: a line every ten seconds at most, however many they
-// are.
+// Who came to a port without its key, in the log: a line in ten seconds at most, however many they are.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -55,8 +55,8 @@ void tcp_session::start_writer() {
 }
 
 std::optional<std::chrono::steady_clock::time_point> tcp_session::unauthenticated_since() const {
-  const keys_in_force* const keys = shared_->options.keys.get();
-  if (greeted_ || keys == nullptr || keys->empty()) return std::nullopt;
+  const bool is_needed = !is_authorized(shared_->options.keys.get(), "");
+  if (greeted_ || !is_needed) return std::nullopt;
   return connected_;
 }
 

@@ -40,21 +40,18 @@ void response_items::write(response_item::kind what, std::string_view text, cons
       items_.back().name = call->name;
       items_.back().call = call->index;
     }
-    changes_.push_back({.index = items_.size() - 1, .begins = true});
+    change_of_last().begins = true;
     is_open_ = true;
   }
   response_item& into = items_.back();
   into.text += text;
-  // Pieces that one event brings for one item are one change.
-  if (changes_.empty() || changes_.back().index + 1 != items_.size())
-    changes_.push_back({.index = items_.size() - 1});
-  changes_.back().text += text;
+  change_of_last().text += text;
   if (call != nullptr) mark_before_ = grammar::tool_call_form::after_arguments;
   if (what != response_item::kind::message || text.empty()) return;
   const std::vector<token_logprobs> tokens = take_logprobs(text);
   mark_before_ = {};
   std::ranges::copy(tokens, std::back_inserter(into.logprobs));
-  std::ranges::copy(tokens, std::back_inserter(changes_.back().logprobs));
+  std::ranges::copy(tokens, std::back_inserter(change_of_last().logprobs));
 }
 
 // Of the tokens that are pending those that spell the text. Those before it are of marks, of what stands
@@ -83,11 +80,16 @@ std::vector<token_logprobs> response_items::take_logprobs(std::string_view text)
   return taken;
 }
 
-void response_items::close(bool is_complete) {
-  items_.back().is_complete = is_complete;
+// One change for all that an event brings for it.
+item_change& response_items::change_of_last() {
   if (changes_.empty() || changes_.back().index + 1 != items_.size())
     changes_.push_back({.index = items_.size() - 1});
-  changes_.back().ends = true;
+  return changes_.back();
+}
+
+void response_items::close(bool is_complete) {
+  items_.back().is_complete = is_complete;
+  change_of_last().ends = true;
   is_open_ = false;
 }
 

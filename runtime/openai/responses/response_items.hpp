@@ -50,6 +50,7 @@ class response_items {
   // Begins one where another kind is open, or, of calls, another one.
   void write(response_item::kind what, std::string_view text, const tool_call_part* call);
   void close(bool is_complete);
+  item_change& change_of_last();  // what the event does to the last item
   void end(const finished& how);
   std::vector<token_logprobs> take_logprobs(std::string_view text);
 

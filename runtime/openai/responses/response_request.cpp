@@ -93,7 +93,7 @@ class response_reader {
 
   // What is told with the answer, and how.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  bool wants_summary() const { return wants_summary_; }
+  bool wants_summary() const { return !summary_.is_null(); }
   // The members that an answer has of its request, once that was read as the chat that this has made of it.
   // Error: too_large.
   result<std::shared_ptr<const std::string>> echo(const sampling_params& sampling) const {
@@ -220,8 +220,7 @@ class response_reader {
     effort_ = reasoning->value("effort", json());
     if (!effort_.is_null()) made_.emplace_back("reasoning_effort", effort_);
     summary_ = reasoning->value("summary", json());
-    wants_summary_ = !summary_.is_null();
-    if (wants_summary_ && summary_ != "auto" && summary_ != "concise" && summary_ != "detailed")
+    if (wants_summary() && summary_ != "auto" && summary_ != "concise" && summary_ != "detailed")
       fields_.reject("reasoning", "reasoning.summary must be \"auto\", \"concise\" or \"detailed\"");
   }
 
@@ -244,7 +243,6 @@ class response_reader {
   json instructions_, effort_, summary_;
   std::string format_;
   std::int32_t top_logprobs_ = 0;
-  bool wants_summary_ = false;
 };
 
 // By the name that the field has in a body of /v1/responses.
