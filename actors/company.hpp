@@ -39,9 +39,10 @@ struct company_options {
   engine_options engine;                // the model file, and how large a step and the cache may be
   std::optional<loaded_engine> loaded;  // in place of the file
 
-  std::string served_model_name;  // empty: the engine's name
-  std::string version;            // of the program, for metrics
-  std::string cpu;                // its name, for metrics
+  std::string served_model_name;            // empty: the engine's name
+  std::vector<std::string> served_aliases;  // its other names, which requests may give too
+  std::string version;                      // of the program, for metrics
+  std::string cpu;                          // its name, for metrics
   // Of make_company_metrics(), for whoever asked for them before there was a company; null: of its own.
   std::shared_ptr<metrics::engine_metrics> metrics;
   scheduler_limits scheduling;  // its policy and its queue; what a step and the cache hold is the engine's

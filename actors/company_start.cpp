@@ -54,6 +54,7 @@ result<scheduler_limits> limits_of(const company_options& options, const loaded_
 net::model_card card_of(const company_options& options, const loaded_engine& engine) {
   net::model_card card;
   card.id = options.served_model_name.empty() ? engine.name : options.served_model_name;
+  card.aliases = options.served_aliases;
   card.max_model_len = engine.max_model_len;
   card.vocab_size = engine.vocabulary->vocab_size();
   const auto now = std::chrono::system_clock::now().time_since_epoch();

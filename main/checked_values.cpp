@@ -7,6 +7,7 @@
 #include "runtime/bucketing/text_file.hpp"
 #include "runtime/chat_template/template_arguments.hpp"
 #include "runtime/drafting/speculative_config.hpp"
+#include "runtime/openai/models.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -36,6 +37,11 @@ result<void> check_bucket_file(const config::loaded_settings& loaded,
   return parse_buckets(*text, settings.bucketing_from_file).map([](const auto&) {});
 }
 
+result<void> check_model_names(const std::string& names) {
+  if (names.empty()) return {};
+  return openai::read_model_names(names).map([](const auto&) {});
+}
+
 }  // namespace
 
 tl::expected<void, std::string> check_values(const config::loaded_settings& loaded,
@@ -47,6 +53,8 @@ tl::expected<void, std::string> check_values(const config::loaded_settings& load
     return told("default_chat_template_kwargs", checked.error());
   if (const auto checked = check_chat_template(loaded.values, before_file); !checked)
     return told("chat_template", checked.error());
+  if (const auto checked = check_model_names(loaded.values.served_model_name); !checked)
+    return told("served_model_name", checked.error());
   if (const auto checked = net::read_origins(loaded.values.cors_origins); !checked)
     return told("cors_origins", checked.error());
   if (const auto checked = check_drafts(loaded.values); !checked)

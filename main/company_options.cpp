@@ -1,6 +1,7 @@
 #include "main/company_options.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "main/tuning_place.hpp"
 #include "runtime/chat_template/template_arguments.hpp"
 #include "runtime/executor/usable_cores.hpp"
+#include "runtime/openai/models.hpp"
 #include "runtime/supervision/opening_watch.hpp"
 
 namespace troupe::cli {
@@ -141,8 +143,9 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.engine.bucketing = to_bucketing_options(settings);
   out.engine.pad_to_buckets = pads_to_buckets(settings);
   out.warm_up = warm_up_of(settings);
-  out.served_model_name =
-      settings.served_model_name.empty() ? model_name(model_path) : settings.served_model_name;
+  auto names = openai::read_model_names(settings.served_model_name).value_or(std::vector<std::string>());
+  out.served_model_name = names.empty() ? model_name(model_path) : std::move(names.front());
+  if (!names.empty()) out.served_aliases.assign(std::next(names.begin()), names.end());
   out.version = TROUPE_VERSION;
   out.cpu = cpu_name();
   out.max_logprobs = settings.max_logprobs;

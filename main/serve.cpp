@@ -102,8 +102,9 @@ tl::expected<net::loading_server, int> open_early(const config::loaded_settings&
   http.keys = clients;
   http.observers.push_back(requests);
   http.observers.push_back(std::make_shared<refusal_counter>(options.metrics));
-  auto server = net::loading_server::start(std::move(http), options.served_model_name,
-                                           [metrics = options.metrics] { return metrics->text(); });
+  auto server = net::loading_server::start(
+      std::move(http), {.id = options.served_model_name, .aliases = options.served_aliases},
+      [metrics = options.metrics] { return metrics->text(); });
   if (!server) return refused(server.error(), "--port", "host");
   return std::move(*server);
 }

@@ -43,12 +43,13 @@ struct engine_status {
 };
 
 struct model_card {
-  std::string id;  // --served-model-name
+  std::string id;  // the first --served-model-name
   std::int32_t max_model_len = 0;
   std::int32_t vocab_size = 0;
   std::int64_t created = 0;  // unix seconds
   // The answer of /tokenizer_info; null: there is no tokenizer yet.
   std::shared_ptr<const std::string> tokenizer_info = nullptr;
+  std::vector<std::string> aliases = {};  // its other names
 };
 
 using openai::tokenize_request;

@@ -93,7 +93,7 @@ asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(res
     co_return parsed;
   }
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
-                                        shared_->random()};
+                                        shared_->random(), model.aliases};
   const std::function<void()> parse = [&] {
     parsed = parse_body(target, std::exchange(body, nullptr), context);
   };
@@ -227,7 +227,8 @@ asio::awaitable<bool> http_connection::tokenize(openai::json& body) {
   const model_card model = shared_->port.model();
   result<openai::tokenize_request> parsed;
   const std::function<void()> parse = [&] {
-    parsed = openai::parse_tokenize(body, {model.id, model.vocab_size});
+    parsed = openai::parse_tokenize(
+        body, {.model = model.id, .vocab_size = model.vocab_size, .aliases = model.aliases});
     body = nullptr;
   };
   co_await on_body(parse);
@@ -276,7 +277,8 @@ asio::awaitable<bool> http_connection::detokenize(openai::json& body) {
   const model_card model = shared_->port.model();
   result<std::vector<token_id>> tokens;
   const std::function<void()> parse = [&] {
-    tokens = openai::parse_detokenize(body, {model.id, model.vocab_size});
+    tokens = openai::parse_detokenize(
+        body, {.model = model.id, .vocab_size = model.vocab_size, .aliases = model.aliases});
     body = nullptr;
   };
   co_await on_body(parse);

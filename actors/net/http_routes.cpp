@@ -85,7 +85,7 @@ http_response answer_status_page() {
 }
 
 http_response answer_model(std::string_view name, const openai::model_description& model) {
-  if (name == model.id) return {.body = openai::model_answer(model)};
+  if (openai::is_name_of(name, model)) return {.body = openai::model_answer(name, model)};
   return error_response({error_code::not_found, "there is no such model", "model"});
 }
 
@@ -155,7 +155,7 @@ http_response answer_get(const route& found, const engine_port& port, std::strin
     case resource::model_list:
     case resource::model: {
       const model_card card = port.model();
-      const openai::model_description model{card.id, card.created, card.max_model_len};
+      const openai::model_description model{card.id, card.created, card.max_model_len, card.aliases};
       if (found.target == resource::model) return answer_model(found.rest, model);
       return {.body = openai::model_list_answer(model)};
     }

@@ -14,8 +14,8 @@
 namespace troupe::net {
 
 struct loading_server::state {
-  state(std::string model, std::function<std::string()> metrics_text)
-      : port([this] { return status(); }, model_card{.id = std::move(model)}, std::move(metrics_text)) {}
+  state(model_card model, std::function<std::string()> metrics_text)
+      : port([this] { return status(); }, std::move(model), std::move(metrics_text)) {}
 
   engine_status status() {
     const std::lock_guard lock(telling);
@@ -39,7 +39,7 @@ loading_server::~loading_server() {
 loading_server::loading_server(loading_server&&) noexcept = default;
 loading_server& loading_server::operator=(loading_server&&) noexcept = default;
 
-result<loading_server> loading_server::start(http_options options, std::string model,
+result<loading_server> loading_server::start(http_options options, model_card model,
                                              std::function<std::string()> metrics_text) {
   auto parts = std::make_unique<state>(std::move(model), std::move(metrics_text));
   options.listen.kept = parts->listener;

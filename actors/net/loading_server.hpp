@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "actors/net/engine_port.hpp"
 #include "actors/net/options.hpp"
 #include "runtime/result.hpp"
 
@@ -14,9 +15,9 @@ namespace troupe::net {
 
 class loading_server {
  public:
-  // Listens at once. `model` is the name that it will be served under; `metrics_text` is called on any
+  // Listens at once. `model` has the names that it will be served under; `metrics_text` is called on any
   // thread. Errors: those of http_server::start().
-  static result<loading_server> start(http_options options, std::string model,
+  static result<loading_server> start(http_options options, model_card model,
                                       std::function<std::string()> metrics_text);
   ~loading_server();  // answers those whose requests are under way
   loading_server(loading_server&&) noexcept;

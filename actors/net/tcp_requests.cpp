@@ -114,7 +114,7 @@ asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::st
                                                                    request_report& report) {
   const model_card model = shared_->port.model();
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
-                                        shared_->random()};
+                                        shared_->random(), model.aliases};
   const auto came = std::chrono::steady_clock::now();
   result<openai::parsed_request> parsed;
   const std::function<void()> read = [&] {

@@ -203,17 +203,20 @@ bool is_request_name(std::string_view name) {
   return !name.empty() && name.size() <= max_name_bytes && std::all_of(name.begin(), name.end(), allowed);
 }
 
-result<void> check_model(const json& body, std::string_view model) {
+result<void> check_model(const json& body, const request_context& context) {
   if (!body.is_object()) return fail(error_code::invalid_argument, "the body must be a JSON object");
   field_reader fields(body);
   const json* const name = fields.find("model");
   if (name == nullptr) return {};
   if (!name->is_string()) return fail(error_code::invalid_argument, "model must be a string", "model");
-  if (*name == "" || *name == model) return {};
+  const std::string& wanted = name->get_ref<const std::string&>();
+  if (wanted.empty() || wanted == context.model ||
+      std::ranges::find(context.aliases, wanted) != context.aliases.end())
+    return {};
   constexpr std::size_t longest_shown = 128;
   return fail(error_code::not_found,
-              fmt::format("the model \"{}\" does not exist: \"{}\" does",
-                          name->get_ref<const std::string&>().substr(0, longest_shown), model),
+              fmt::format("the model \"{}\" does not exist: \"{}\" does", wanted.substr(0, longest_shown),
+                          context.model),
               "model");
 }
 
@@ -222,7 +225,7 @@ result<json> read_body(std::string_view text) {
 }
 
 result<parsed_request> parse_chat(const json& body, const request_context& context) {
-  if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
+  if (auto known = check_model(body, context); !known) return tl::unexpected<error>(known.error());
   field_reader fields(body);
   const json* const messages = fields.find("messages");
   if (messages == nullptr) return fail(error_code::invalid_argument, "messages is missing", "messages");
@@ -245,7 +248,7 @@ result<parsed_request> parse_chat(const json& body, const request_context& conte
 }
 
 result<parsed_request> parse_completion(const json& body, const request_context& context) {
-  if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
+  if (auto known = check_model(body, context); !known) return tl::unexpected<error>(known.error());
   field_reader fields(body);
   auto prompts = read_prompts(fields, context.vocab_size);
   if (!prompts) return tl::unexpected<error>(prompts.error());

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +19,11 @@ namespace troupe::openai {
 
 // What a body is checked against.
 struct request_context {
-  std::string_view model;  // the one name that is served
+  std::string_view model;  // its first name
   std::int32_t vocab_size = 0;
   std::int32_t max_logprobs = 20;
-  std::uint64_t default_seed = 0;  // used where the client gives no seed
+  std::uint64_t default_seed = 0;             // used where the client gives no seed
+  std::span<const std::string> aliases = {};  // the model's other names
 };
 
 enum class answer_kind { chat, completion, response };
@@ -77,6 +79,6 @@ result<parsed_request> parse_generation(const json& body, const request_context&
 
 // Errors unless `body` is an object whose "model" is absent, empty or served. Shared by every body that names
 // a model.
-result<void> check_model(const json& body, std::string_view model);
+result<void> check_model(const json& body, const request_context& context);
 
 }  // namespace troupe::openai

@@ -30,7 +30,7 @@ result<std::variant<chat_prompt, text_prompt>> read_source(field_reader& fields)
 }  // namespace
 
 result<tokenize_request> parse_tokenize(const json& body, const request_context& context) {
-  if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
+  if (auto known = check_model(body, context); !known) return tl::unexpected<error>(known.error());
   field_reader fields(body);
   auto source = read_source(fields);
   if (!source) return tl::unexpected<error>(source.error());
@@ -41,7 +41,7 @@ result<tokenize_request> parse_tokenize(const json& body, const request_context&
 }
 
 result<std::vector<token_id>> parse_detokenize(const json& body, const request_context& context) {
-  if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
+  if (auto known = check_model(body, context); !known) return tl::unexpected<error>(known.error());
   const json* const tokens = field_reader(body).find("tokens");
   if (tokens == nullptr) return fail(error_code::invalid_argument, "tokens is missing", "tokens");
   if (!tokens->is_array()) {

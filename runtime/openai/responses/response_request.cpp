@@ -269,7 +269,7 @@ error renamed(error why) {
 }  // namespace
 
 result<parsed_request> parse_response(json body, const request_context& context) {
-  if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
+  if (auto known = check_model(body, context); !known) return tl::unexpected<error>(known.error());
   response_reader reader(body);
   if (auto made = reader.make_chat(); !made) return tl::unexpected<error>(made.error());
   auto parsed = parse_chat(body, context);

@@ -65,7 +65,7 @@ TEST(kept_listener, ends_with_the_last_server_once_it_is_closed) {
 
 TEST(kept_listener, of_the_loading_server_is_for_whoever_serves_after_it) {
   std::optional<loading_server> loading =
-      *loading_server::start(at_listener(nullptr), "m", [] { return std::string(); });
+      *loading_server::start(at_listener(nullptr), {.id = "m"}, [] { return std::string(); });
   const std::uint16_t port = loading->port();
   const auto kept = loading->listener();
   raw_client says_nothing(port);

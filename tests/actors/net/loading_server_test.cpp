@@ -21,7 +21,8 @@ http_options any_port(std::uint16_t port = 0) {
 std::string nothing() { return {}; }
 
 TEST(loading_server, says_how_far_the_model_is_and_refuses_requests_with_503) {
-  auto server = loading_server::start(any_port(), "small", [] { return std::string("requests 0\n"); });
+  auto server =
+      loading_server::start(any_port(), {.id = "small"}, [] { return std::string("requests 0\n"); });
   ASSERT_TRUE(server) << server.error().message;
   testing::raw_client client(server->port());
   EXPECT_EQ(client.get("/livez").status, 200);
@@ -45,7 +46,7 @@ TEST(loading_server, says_how_far_the_model_is_and_refuses_requests_with_503) {
 TEST(loading_server, wants_the_key_that_the_service_will_want) {
   http_options options = any_port();
   options.keys = std::make_shared<keys_in_force>(key_digest(std::string_view("key-of-ann-1")));
-  auto server = loading_server::start(options, "small", nothing);
+  auto server = loading_server::start(options, {.id = "small"}, nothing);
   ASSERT_TRUE(server) << server.error().message;
   EXPECT_EQ(testing::raw_client(server->port()).get("/v1/models").status, 401);
   EXPECT_EQ(testing::raw_client(server->port()).post("/v1/completions", R"({"prompt":"a"})").status, 401);
@@ -56,7 +57,7 @@ TEST(loading_server, wants_the_key_that_the_service_will_want) {
 }
 
 TEST(loading_server, is_not_live_while_the_loading_gets_nowhere) {
-  auto server = loading_server::start(any_port(), "small", nothing);
+  auto server = loading_server::start(any_port(), {.id = "small"}, nothing);
   ASSERT_TRUE(server) << server.error().message;
   testing::raw_client client(server->port());
   server->show(2, 3, "profiling");
@@ -70,14 +71,14 @@ TEST(loading_server, is_not_live_while_the_loading_gets_nowhere) {
 }
 
 TEST(loading_server, leaves_its_port_to_who_comes_after_it) {
-  std::optional<loading_server> first = *loading_server::start(any_port(), "m", nothing);
+  std::optional<loading_server> first = *loading_server::start(any_port(), {.id = "m"}, nothing);
   const std::uint16_t port = first->port();
   testing::raw_client client(port);
   EXPECT_EQ(client.get("/readyz").status, 503);
-  EXPECT_FALSE(loading_server::start(any_port(port), "m", nothing)) << "in use";
+  EXPECT_FALSE(loading_server::start(any_port(port), {.id = "m"}, nothing)) << "in use";
   first.reset();
   EXPECT_TRUE(client.at_end());
-  EXPECT_TRUE(loading_server::start(any_port(port), "m", nothing));
+  EXPECT_TRUE(loading_server::start(any_port(port), {.id = "m"}, nothing));
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST(probe_port, is_served_until_the_end_of_those_who_are_answered) {
 TEST(probe_port, goes_from_the_loading_server_to_whoever_serves_after_it) {
   scripted_engine engine;
   std::optional<loading_server> loading =
-      *loading_server::start(with_probes(), "m", [] { return std::string("troupe_info 1\n"); });
+      *loading_server::start(with_probes(), {.id = "m"}, [] { return std::string("troupe_info 1\n"); });
   http_options next = with_probes();
   next.listen.kept = loading->listener();
   next.probes->kept = loading->probe_listener();

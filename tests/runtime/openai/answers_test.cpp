@@ -434,8 +434,30 @@ TEST(detokenize, takes_ids_of_the_vocabulary) {
 TEST(models, are_listed_with_their_context) {
   const model_description model{"m", 5, 64};
   EXPECT_EQ(nlohmann::json::parse(model_list_answer(model))["data"][0],
-            nlohmann::json::parse(model_answer(model)));
-  EXPECT_EQ(nlohmann::json::parse(model_answer(model))["max_model_len"], 64);
+            nlohmann::json::parse(model_answer(model.id, model)));
+  EXPECT_EQ(nlohmann::json::parse(model_answer(model.id, model))["max_model_len"], 64);
+}
+
+TEST(models, have_every_name_that_they_are_given) {
+  const auto names = read_model_names("small, gpt-4o ,a <b>");
+  ASSERT_EQ(names, (std::vector<std::string>{"small", "gpt-4o", "a <b>"}));
+  const model_description model{"small", 5, 64, std::span(*names).subspan(1)};
+  const auto listed = nlohmann::json::parse(model_list_answer(model))["data"];
+  ASSERT_EQ(listed.size(), 3U);
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    EXPECT_EQ(listed[i]["id"], names->at(i));
+    EXPECT_EQ(listed[i]["root"], "small");
+    EXPECT_EQ(listed[i], nlohmann::json::parse(model_answer(names->at(i), model)));
+    EXPECT_TRUE(is_name_of(names->at(i), model));
+    request_context context{.model = "small", .vocab_size = 100, .aliases = model.aliases};
+    EXPECT_TRUE(check_model({{"model", names->at(i)}}, context));
+    EXPECT_TRUE(parse_detokenize({{"model", names->at(i)}, {"tokens", {1}}}, context));
+  }
+  EXPECT_FALSE(is_name_of("gpt", model));
+  EXPECT_EQ(check_model({{"model", "gpt"}}, {.model = "small", .aliases = model.aliases}).error().message,
+            "the model \"gpt\" does not exist: \"small\" does");
+  for (const char* wrong : {"", " ", "a,", ",a", "a,,b", "a,b,a", "a,b\n"})
+    EXPECT_FALSE(read_model_names(wrong)) << wrong;
 }
 
 }  // namespace
