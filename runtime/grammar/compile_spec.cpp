@@ -14,15 +14,6 @@ namespace troupe::grammar {
 
 namespace {
 
-json_schema::schema_options json_options_of(const grammar_spec& spec) {
-  json_schema::schema_options json;
-  json.max_white_space = spec.max_white_space;
-  json.fixed_order = spec.fixed_order;
-  json.plain_integers = spec.plain_integers;
-  json.closed_objects = spec.closed_objects;
-  return json;
-}
-
 // Whose places are JSON pointers, "" among them.
 bool is_json(grammar_kind kind) {
   return kind == grammar_kind::json_schema || kind == grammar_kind::structural_tag ||
@@ -31,12 +22,11 @@ bool is_json(grammar_kind kind) {
 
 // The rules, by the front end of the kind.
 result<grammar_builder> build_answer(const grammar_spec& spec, const grammar_limits& limits) {
-  const json_schema::schema_options json = json_options_of(spec);
   switch (spec.kind) {
     case grammar_kind::json_schema:
-      return json_schema::read_json_schema(spec.text, json, limits);
+      return json_schema::read_json_schema(spec.text, spec.json, limits);
     case grammar_kind::json_object:
-      return json_schema::any_json(true, json, limits);
+      return json_schema::any_json(true, spec.json, limits);
     case grammar_kind::regex:
       return regex_grammar(spec.text, limits);
     case grammar_kind::choice:
@@ -44,9 +34,9 @@ result<grammar_builder> build_answer(const grammar_spec& spec, const grammar_lim
     case grammar_kind::grammar:
       return ebnf_grammar(spec.text, limits);
     case grammar_kind::structural_tag:
-      return structural_tag_grammar(spec.text, json, limits);
+      return structural_tag_grammar(spec.text, spec.json, limits);
     case grammar_kind::tool_calls:
-      return tool_call_grammar(spec.text, json, limits);
+      return tool_call_grammar(spec.text, spec.json, limits);
   }
   return fail(error_code::invalid_argument, "grammar: an unknown kind");
 }
@@ -54,12 +44,7 @@ result<grammar_builder> build_answer(const grammar_spec& spec, const grammar_lim
 }  // namespace
 
 grammar_spec schema_spec(std::string schema, const json_schema::schema_options& options) {
-  return {.kind = grammar_kind::json_schema,
-          .text = std::move(schema),
-          .max_white_space = options.max_white_space,
-          .fixed_order = options.fixed_order,
-          .plain_integers = options.plain_integers,
-          .closed_objects = options.closed_objects};
+  return {.kind = grammar_kind::json_schema, .text = std::move(schema), .json = options};
 }
 
 result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) {
@@ -86,7 +71,7 @@ result<compiled_grammar_ptr> compile(const grammar_spec& spec, token_trie_ptr vo
                           : result<compiled_grammar_ptr>(tl::unexpected(std::move(builder.error())));
   const bool is_empty = builder && !compiled && compiled.error().code == error_code::invalid_argument;
   if (is_empty && spec.kind == grammar_kind::json_schema)
-    compiled = tl::unexpected(json_schema::why_no_value(spec.text, json_options_of(spec), spelled));
+    compiled = tl::unexpected(json_schema::why_no_value(spec.text, spec.json, spelled));
   if (compiled) return compiled;
   error& why = compiled.error();
   why.code = error_code::invalid_argument;

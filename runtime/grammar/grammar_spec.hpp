@@ -1,10 +1,10 @@
 // What a request is held to, as the client gave it.
 #pragma once
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/grammar/json_schema/options.hpp"
 #include "runtime/reasoning.hpp"
 
 namespace troupe {
@@ -27,13 +27,7 @@ struct grammar_spec {
   grammar_kind kind = grammar_kind::json_object;
   std::string text = {};
   std::vector<std::string> choices = {};
-  // Of JSON: at most so many characters of white space before any lexeme, 0 for compact texts; whether
-  // members stand in the order of `properties`, whole numbers have neither point nor exponent, and objects no
-  // members but those that are named (json_schema::schema_options).
-  std::uint32_t max_white_space = 24;
-  bool fixed_order = false;
-  bool plain_integers = false;
-  bool closed_objects = false;
+  json_schema::schema_options json = {};  // of the kinds that are JSON, and of tools and tags
   // Whether all of this is said of what follows the model's reasoning.
   reasoning_start reasoning = reasoning_start::none;
   // What its author should know of it, though it is served: told with the answer.

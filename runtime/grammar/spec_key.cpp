@@ -35,11 +35,12 @@ std::uint64_t add(std::uint64_t hash, std::string_view text) {
 std::uint64_t seed() { return fold(reinterpret_cast<std::uintptr_t>(&seed) ^ first_key, second_key); }
 
 std::uint64_t hash_of(const grammar_spec& spec) {
-  std::uint64_t hash =
-      fold(seed() ^ static_cast<std::uint64_t>(spec.kind),
-           second_key ^
-               (std::uint64_t{spec.max_white_space} * 32 + static_cast<std::uint64_t>(spec.reasoning) * 8 +
-                (spec.closed_objects ? 4 : 0) + (spec.fixed_order ? 2 : 0) + (spec.plain_integers ? 1 : 0)));
+  std::uint64_t numbers = spec.json.max_white_space;
+  for (const bool flag :
+       {spec.json.fixed_order, spec.json.plain_integers, spec.json.closed_objects, spec.json.short_numbers})
+    numbers = numbers * 2 + (flag ? 1 : 0);
+  numbers = numbers * 4 + static_cast<std::uint64_t>(spec.reasoning);
+  std::uint64_t hash = fold(seed() ^ static_cast<std::uint64_t>(spec.kind), second_key ^ numbers);
   hash = add(hash, spec.text);
   for (const std::string& choice : spec.choices) hash = add(hash, choice);
   return hash;

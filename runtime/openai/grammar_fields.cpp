@@ -91,10 +91,9 @@ class grammar_reader {
 
   grammar_spec_ptr finish() {
     if (!spec_ || !fields_.ok()) return nullptr;
-    if (max_white_space_) spec_->max_white_space = *max_white_space_;
-    spec_->fixed_order = fixed_order_.value_or(is_response_schema_);
-    spec_->plain_integers = plain_integers_.value_or(is_response_schema_);
-    spec_->closed_objects = closed_objects_;
+    json_.fixed_order = fixed_order_.value_or(is_response_schema_);
+    json_.plain_integers = plain_integers_.value_or(is_response_schema_);
+    spec_->json = json_;
     return std::make_shared<const grammar_spec>(std::move(*spec_));
   }
 
@@ -193,27 +192,29 @@ class grammar_reader {
   // closed_objects says otherwise, since its clients send a false that nobody has meant; disable_fallback
   // holds in any case, since nothing else enforces a grammar here, and _backend_was_auto is its own note.
   bool read_flag(const std::string& path, std::string_view name, const json& value) {
-    constexpr std::array<std::string_view, 7> flags{
-        "disable_any_whitespace",        "fixed_order",      "closed_objects",   "plain_integers",
-        "disable_additional_properties", "disable_fallback", "_backend_was_auto"};
+    constexpr std::array<std::string_view, 8> flags{"disable_any_whitespace", "fixed_order",
+                                                    "closed_objects",         "plain_integers",
+                                                    "short_numbers",          "disable_additional_properties",
+                                                    "disable_fallback",       "_backend_was_auto"};
     if (std::ranges::find(flags, name) == flags.end()) return false;
     if (!value.is_boolean()) reject(path, path + " must be true or false");
     if (name == "fixed_order") fixed_order_ = value == true;
     if (name == "plain_integers") plain_integers_ = value == true;
-    if (name == "closed_objects") closed_objects_ = value == true;
-    if (name == "disable_any_whitespace" && value == true) max_white_space_ = 0;
+    if (name == "closed_objects") json_.closed_objects = value == true;
+    if (name == "short_numbers") json_.short_numbers = value == true;
+    if (name == "disable_any_whitespace" && value == true) json_.max_white_space = 0;
     return true;
   }
 
-  // Whether `name` is an option beside the kinds: vLLM's, and max_white_space, fixed_order, plain_integers
-  // and closed_objects of our own.
+  // Whether `name` is an option beside the kinds: vLLM's, and max_white_space, fixed_order, plain_integers,
+  // closed_objects and short_numbers of our own.
   bool read_option(const std::string& path, std::string_view name, const json& value) {
     constexpr std::int64_t most_white_space = 1024;
     if (read_flag(path, name, value)) return true;
     if (name == "max_white_space") {
       const auto number = as_integer(value);
       if (number && *number >= 0 && *number <= most_white_space)
-        max_white_space_ = static_cast<std::uint32_t>(*number);
+        json_.max_white_space = static_cast<std::uint32_t>(*number);
       else
         reject(path, fmt::format("{} must be an integer from 0 to {}", path, most_white_space));
       return true;
@@ -230,10 +231,9 @@ class grammar_reader {
   field_reader& fields_;
   std::optional<grammar_spec> spec_;
   std::string from_;  // where in the body spec_ stood
-  std::optional<std::uint32_t> max_white_space_;
+  json_schema::schema_options json_{.closed_objects = true, .short_numbers = true};
   std::optional<bool> fixed_order_, plain_integers_;  // as asked for
-  bool closed_objects_ = true;
-  bool is_response_schema_ = false;  // response_format: whose clients count on both of these
+  bool is_response_schema_ = false;                   // response_format: whose clients count on both of these
 };
 
 }  // namespace

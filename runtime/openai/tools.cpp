@@ -185,8 +185,7 @@ class tools_reader {
   }
 
   grammar_spec_ptr grammar() {
-    grammar_spec spec =
-        asked_ ? *asked_ : grammar_spec{.fixed_order = true, .plain_integers = true, .closed_objects = true};
+    grammar_spec spec = asked_ ? *asked_ : grammar_spec{.json = json_schema::as_clients_expect};
     std::string response;
     if (asked_ && spec.kind == grammar_kind::json_schema) response = spec.text;
     if (asked_ && spec.kind == grammar_kind::json_object) response = R"({"type": "object"})";

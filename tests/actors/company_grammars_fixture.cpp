@@ -16,7 +16,7 @@ using nlohmann::json;
 
 grammar_spec_ptr spec(grammar_kind kind, std::string text, std::vector<std::string> choices = {}) {
   return std::make_shared<const grammar_spec>(grammar_spec{
-      .kind = kind, .text = std::move(text), .choices = std::move(choices), .max_white_space = 0});
+      .kind = kind, .text = std::move(text), .choices = std::move(choices), .json = {.max_white_space = 0}});
 }
 
 company_grammar expression(const std::string& text) {

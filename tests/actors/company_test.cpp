@@ -93,7 +93,7 @@ TEST_F(CompanyOnThreads, HoldsRequestsToGrammarsAloneAndInACrowdToTheSameTokens)
         std::make_shared<const grammar_spec>(
             grammar_spec{.kind = grammar_kind::regex, .text = "[a-z]{3,9}[0-9]"}),
         std::make_shared<const grammar_spec>(
-            grammar_spec{.kind = grammar_kind::json_object, .max_white_space = 0}),
+            grammar_spec{.kind = grammar_kind::json_object, .json = {.max_white_space = 0}}),
         nullptr};
     auto made = std::make_shared<generation_request>(*request(i, 20));
     made->sampling.grammar = specs[static_cast<std::size_t>(i) % specs.size()];

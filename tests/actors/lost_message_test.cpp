@@ -30,7 +30,7 @@ const grammar_spec hard_grammar{
     .kind = grammar_kind::json_schema,
     .text = R"({"allOf":[{"type":"string","pattern":"^(a{7})*$"},{"pattern":"^(a{11})*$"},)"
             R"({"minLength":1,"maxLength":80}]})",
-    .max_white_space = 0};
+    .json = {.max_white_space = 0}};
 
 // Work for everybody: grammars for both compilers, a prompt for the tokenizer of long ones, texts.
 struct work_for_all {

@@ -214,7 +214,7 @@ grammar_spec_ptr hard(std::int32_t most) {
       .text = R"({"allOf":[{"type":"string","pattern":"^(a{7})*$"},{"pattern":"^(a{11})*$"},{"minLength":1,)"
               R"("maxLength":)" +
               std::to_string(most) + "}]}",
-      .max_white_space = 0});
+      .json = {.max_white_space = 0}});
 }
 constexpr grammar::grammar_limits hard_is_not_quick{.max_compile_steps = 128 * 200};
 

@@ -28,6 +28,34 @@ def test_models_lists_the_served_model(client):
     assert [model.id for model in client.models.list()] == [MODEL]
 
 
+def test_a_model_may_have_several_names(start_service):
+    with start_service("--served-model-name", "small, gpt-4o") as service:
+        with openai.OpenAI(base_url=service.url + "/v1", api_key="none", max_retries=0, timeout=120) as client:
+            assert [(model.id, model.root) for model in client.models.list()] == [("small", "small"), ("gpt-4o", "small")]
+            assert client.models.retrieve("gpt-4o").id == "gpt-4o"
+            for name in ("small", "gpt-4o"):
+                answer = client.chat.completions.create(model=name, messages=QUESTION, temperature=0, max_tokens=32)
+                assert (answer.model, answer.choices[0].message.content) == ("small", "The capital of Japan is Tokyo.")
+            with pytest.raises(openai.NotFoundError, match='"gpt" does not exist: "small" does'):
+                client.responses.create(model="gpt", input="Hi")
+        assert 'model_name="small"' in service.get("/metrics")
+
+
+def test_numbers_of_a_schema_come_to_an_end(client, service):
+    """A model that writes nothing so gladly as the digit 7."""
+    seven = post(service, "/tokenize", {"prompt": "7", "add_special_tokens": False})["tokens"]
+    schema = {"type": "object", "required": ["id", "size"],
+              "properties": {"id": {"type": "integer"}, "size": {"type": "number", "minimum": 0}}}
+    asked = dict(model=MODEL, temperature=0, max_tokens=100, messages=QUESTION, logit_bias={str(seven[-1]): 90},
+                 response_format={"type": "json_schema", "json_schema": {"name": "town", "schema": schema}})
+    answer = client.chat.completions.create(**asked).choices[0]
+    assert answer.finish_reason == "stop"
+    town = json.loads(answer.message.content)
+    assert town["id"] == town["size"] == int("7" * 18)
+    endless = client.chat.completions.create(**asked, extra_body={"structured_outputs": {"short_numbers": False}}).choices[0]
+    assert endless.finish_reason == "length" and "7" * 50 in endless.message.content
+
+
 def test_a_chat_answers_the_question(client):
     answer = client.chat.completions.create(model=MODEL, messages=QUESTION, temperature=0, max_tokens=32)
     assert answer.choices[0].message.content == "The capital of Japan is Tokyo."

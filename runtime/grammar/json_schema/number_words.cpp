@@ -103,9 +103,18 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
 }  // namespace
 
 regex_id written_numbers(workspace& work, const value_set& of) {
-  if (!of.only_exact) return of.numbers;
-  if (!work.exactly_read) work.exactly_read = exactly_read(work.regex, work.text);
-  return work.regex.intersection({of.numbers, *work.exactly_read});
+  std::vector<regex_id> all{of.numbers};
+  // Multiples are followed digit by digit as it is, some of them at the limit of what a step may cost.
+  if (work.short_ones && !work.regex.has_multiple(of.numbers)) all.push_back(*work.short_ones);
+  if (of.only_exact) {
+    if (!work.exactly_read) work.exactly_read = exactly_read(work.regex, work.text);
+    all.push_back(*work.exactly_read);
+  }
+  return work.regex.intersection(all);
+}
+
+regex_id written_scientific(workspace& work, const value_set& of) {
+  return work.short_ones ? work.regex.intersection({of.scientific, *work.short_ones}) : of.scientific;
 }
 
 number_texts number_words(workspace& work, const json& node, number_texts of) {

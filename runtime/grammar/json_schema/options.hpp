@@ -16,6 +16,15 @@ struct schema_options {
   // Objects of which members are named have no others, unless their schema speaks of these
   // (objects_to_close).
   bool closed_objects = false;
+  // Numbers of more digits than programs hold are left out, unless the schema speaks of such (short_numbers)
+  // or of multiples.
+  bool short_numbers = false;
+
+  friend bool operator==(const schema_options&, const schema_options&) = default;
 };
+
+// What OpenAI's clients expect of an answer's schema, or of a tool's.
+inline constexpr schema_options as_clients_expect{
+    .fixed_order = true, .plain_integers = true, .closed_objects = true, .short_numbers = true};
 
 }  // namespace troupe::json_schema

@@ -30,8 +30,9 @@ regex_id pattern_body(workspace& work, const json& node, std::string_view word, 
 
 // minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf.
 number_texts number_words(workspace& work, const json& node, number_texts of);
-// Texts of the set's numbers without exponent that may be written.
+// Texts of the set's numbers that may be written: those without exponent, and with one.
 regex_id written_numbers(workspace& work, const value_set& of);
+regex_id written_scientific(workspace& work, const value_set& of);
 
 // items, prefixItems, additionalItems, contains, minItems, maxItems, uniqueItems, unevaluatedItems.
 array_set array_words(workspace& work, const json& node);

@@ -13,6 +13,7 @@
 #include "runtime/grammar/json_schema/json_text.hpp"
 #include "runtime/grammar/json_schema/options.hpp"
 #include "runtime/grammar/json_schema/schema_document.hpp"
+#include "runtime/grammar/json_schema/short_numbers.hpp"
 #include "runtime/grammar/json_schema/terms.hpp"
 #include "runtime/grammar/limits.hpp"
 #include "runtime/result.hpp"
@@ -45,6 +46,7 @@ class workspace {
         text(store),
         budget(compile_limits.max_compile_steps) {
     if (options.closed_objects) closed = objects_to_close(document.root());
+    if (options.short_numbers && !needs_long_numbers(document.root())) short_ones = short_numbers(store);
   }
 
   const schema_document& document;
@@ -53,6 +55,7 @@ class workspace {
   const schema_options& options;
   json_text text;
   std::unordered_set<const json*> closed;  // objects of which other members than those named are left out
+  std::optional<regex_id> short_ones;      // what numbers are held to beside all that the schema says
   term_table terms;
   grammar::step_budget budget;
 

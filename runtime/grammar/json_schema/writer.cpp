@@ -50,8 +50,8 @@ regex_id grammar_writer::scalars_of(const value_set& of) {
   if (of.null) words.emplace_back("null");
   if (of.yes) words.emplace_back("true");
   if (of.no) words.emplace_back("false");
-  return regex.alternation(
-      {regex.one_of(std::move(words)), written_numbers(work_, of), of.scientific, quoted(regex, of.strings)});
+  return regex.alternation({regex.one_of(std::move(words)), written_numbers(work_, of),
+                            written_scientific(work_, of), quoted(regex, of.strings)});
 }
 
 symbol_id grammar_writer::body_of(term_id id) {

@@ -86,7 +86,7 @@ std::vector<grammar_spec> specs() {
           {.kind = grammar_kind::json_schema,
            .text = R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],
                        "additionalProperties":false})",
-           .max_white_space = 0},
+           .json = {.max_white_space = 0}},
           {.kind = grammar_kind::choice, .choices = {"yes", "no", "perhaps"}},
           {.kind = grammar_kind::grammar, .text = "root ::= \"(\" root \")\" | [0-9]"}};
 }

@@ -92,8 +92,9 @@ TEST(compile_spec, a_limit_that_a_schema_passes_is_told_with_the_place_that_pass
 TEST(compile_spec, white_space_and_order_are_as_asked_for) {
   const std::string two = R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},
                               "required":["a","b"],"additionalProperties":false})";
-  expect_texts({.kind = grammar_kind::json_schema, .text = two, .max_white_space = 0, .fixed_order = true},
-               {R"({"a":1,"b":2})"}, {R"({"b":2,"a":1})", R"({"a": 1,"b":2})"});
+  expect_texts(
+      {.kind = grammar_kind::json_schema, .text = two, .json = {.max_white_space = 0, .fixed_order = true}},
+      {R"({"a":1,"b":2})"}, {R"({"b":2,"a":1})", R"({"a": 1,"b":2})"});
   expect_texts({.kind = grammar_kind::json_schema, .text = two}, {R"({"b":2,"a":1})", R"({ "a": 1,  "b":2})"},
                {R"({"a":1})"});
 }
@@ -176,9 +177,11 @@ TEST(spec_key, is_equal_exactly_for_equal_specifications) {
       {.kind = grammar_kind::grammar, .text = "a"},
       {.kind = grammar_kind::regex, .text = "b"},
       {.kind = grammar_kind::json_object},
-      {.kind = grammar_kind::json_object, .max_white_space = 0},
-      {.kind = grammar_kind::json_object, .fixed_order = true},
-      {.kind = grammar_kind::json_object, .plain_integers = true},
+      {.kind = grammar_kind::json_object, .json = {.max_white_space = 0}},
+      {.kind = grammar_kind::json_object, .json = {.fixed_order = true}},
+      {.kind = grammar_kind::json_object, .json = {.plain_integers = true}},
+      {.kind = grammar_kind::json_object, .json = {.closed_objects = true}},
+      {.kind = grammar_kind::json_object, .json = {.short_numbers = true}},
       {.kind = grammar_kind::choice, .choices = {"a", "b"}},
       {.kind = grammar_kind::choice, .choices = {"a1 b"}},
       {.kind = grammar_kind::choice, .choices = {"ab"}},

@@ -29,7 +29,7 @@ TEST(read_grammar, each_name_of_a_kind_gives_what_the_client_wrote) {
   const std::string tag = R"({"type":"structural_tag","structures":[],"triggers":["<"]})";
   const grammar_spec by_schema = of(grammar_kind::json_schema, schema);
   grammar_spec in_order = by_schema;
-  in_order.fixed_order = in_order.plain_integers = true;
+  in_order.json.fixed_order = in_order.json.plain_integers = true;
   const std::vector<std::pair<std::string, grammar_spec>> cases = {
       {R"({"response_format":{"type":"json_object"}})", of(grammar_kind::json_object, "")},
       {R"({"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":)" +
@@ -63,7 +63,7 @@ TEST(read_grammar, each_name_of_a_kind_gives_what_the_client_wrote) {
     ASSERT_TRUE(got.status.has_value()) << body << ": " << got.status.error().message;
     ASSERT_NE(got.spec, nullptr) << body;
     grammar_spec closed = expected;
-    closed.closed_objects = true;
+    closed.json.closed_objects = closed.json.short_numbers = true;
     EXPECT_EQ(*got.spec, closed) << body;
   }
 }
@@ -109,17 +109,21 @@ TEST(read_grammar, words_that_say_nothing_are_warned_of_however_the_schema_comes
 TEST(read_grammar, options_stand_beside_a_kind) {
   const auto compact = read(R"({"structured_outputs":{"disable_any_whitespace":true,"json":{}}})");
   ASSERT_NE(compact.spec, nullptr);
-  EXPECT_EQ(compact.spec->max_white_space, 0U);
-  EXPECT_FALSE(compact.spec->fixed_order);
+  EXPECT_EQ(compact.spec->json.max_white_space, 0U);
+  EXPECT_FALSE(compact.spec->json.fixed_order);
   const auto ordered = read(R"({"structured_outputs":{"json":{},"max_white_space":3,"fixed_order":true}})");
   ASSERT_NE(ordered.spec, nullptr);
-  EXPECT_EQ(ordered.spec->max_white_space, 3U);
-  EXPECT_TRUE(ordered.spec->fixed_order);
-  EXPECT_TRUE(ordered.spec->closed_objects);
+  EXPECT_EQ(ordered.spec->json.max_white_space, 3U);
+  EXPECT_TRUE(ordered.spec->json.fixed_order);
+  EXPECT_TRUE(ordered.spec->json.closed_objects);
   const auto open = read(
       R"({"structured_outputs":{"json":{},"closed_objects":false,"disable_additional_properties":false}})");
   ASSERT_NE(open.spec, nullptr);
-  EXPECT_FALSE(open.spec->closed_objects);
+  EXPECT_FALSE(open.spec->json.closed_objects);
+  EXPECT_TRUE(open.spec->json.short_numbers);
+  const auto long_ones = read(R"({"structured_outputs":{"json":{},"short_numbers":false}})");
+  ASSERT_NE(long_ones.spec, nullptr);
+  EXPECT_FALSE(long_ones.spec->json.short_numbers);
   const auto with_format =
       read(R"({"response_format":{"type":"json_object"},"guided_whitespace_pattern":null})");
   EXPECT_NE(with_format.spec, nullptr);
@@ -135,7 +139,7 @@ TEST(read_grammar, vllms_parameters_may_be_sent_whole) {
     return read(R"({"structured_outputs":)" + members.dump() + "}");
   };
   grammar_spec expected{.kind = grammar_kind::json_schema, .text = R"({"type":"object"})"};
-  expected.closed_objects = true;
+  expected.json.closed_objects = expected.json.short_numbers = true;
   for (const char* flag : {"", "disable_fallback", "_backend_was_auto", "disable_additional_properties"}) {
     const reading got = whole(flag, "true");
     ASSERT_NE(got.spec, nullptr) << got.status.error().message;
@@ -187,6 +191,7 @@ TEST(read_grammar, what_is_wrong_is_named_by_its_place) {
       {R"({"structured_outputs":{"json":{},"whitespace_pattern":" "}})",
        "structured_outputs.whitespace_pattern"},
       {R"({"structured_outputs":{"json":{},"closed_objects":1}})", "structured_outputs.closed_objects"},
+      {R"({"structured_outputs":{"json":{},"short_numbers":1}})", "structured_outputs.short_numbers"},
       {R"({"structured_outputs":{"json":{},"regex":"a"}})", "structured_outputs.regex"},
       {R"({"response_format":{"type":"json_object"},"guided_regex":"a"})", "guided_regex"},
       {R"({"response_format":{"type":"json_object","schema":{}}})", "response_format"},

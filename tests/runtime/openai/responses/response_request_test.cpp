@@ -118,7 +118,7 @@ TEST(response_request, an_answer_is_held_to_its_text_format) {
   const grammar_spec& spec = *parsed->generation.sampling.grammar;
   EXPECT_EQ(spec.kind, grammar_kind::json_schema);
   EXPECT_EQ(spec.text, R"({"type":"object"})");
-  EXPECT_TRUE(spec.fixed_order && spec.plain_integers && spec.closed_objects);
+  EXPECT_EQ(spec.json, json_schema::as_clients_expect);
   EXPECT_EQ(parsed->generation.warnings,
             std::vector<std::string>{"text.verbosity is not known here, and was ignored"});
   EXPECT_EQ(

@@ -1,0 +1,159 @@
+// Where numbers are kept short, and that what is left is allowed and something is left.
+#include "runtime/grammar/json_schema/short_numbers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/token_bits.hpp"
+#include "tests/runtime/grammar/byte_matcher_fixture.hpp"
+#include "tests/runtime/grammar/json_schema/checked_schema.hpp"
+
+namespace troupe::json_schema {
+namespace {
+
+using grammar::test::accepts;
+
+constexpr schema_options long_or_short{.max_white_space = 0};
+constexpr schema_options only_short{.max_white_space = 0, .short_numbers = true};
+const std::string eighteen = "123456789012345678", twenty = "12345678901234567890";
+
+bool needs_long(const char* schema) { return needs_long_numbers(json::parse(schema)); }
+
+TEST(short_numbers, are_those_that_programs_hold) {
+  for (const char* schema : {R"({"type":"number"})", R"({"type":["number","string"],"minimum":-5.5})", "true",
+                             R"({"anyOf":[{"type":"number"},{"type":"integer"}]})"}) {
+    const checked_schema any(schema, long_or_short), held(schema, only_short);
+    for (const std::string& number : {eighteen + "." + twenty, eighteen + ".5", twenty.substr(0, 17) + "e3"})
+      EXPECT_TRUE(any.accepts(number) == held.accepts(number)) << schema << number;
+    EXPECT_TRUE(held.accepts(eighteen + "." + twenty)) << schema;
+    for (const std::string& number : {eighteen + "9.5", eighteen + "." + twenty + "1", "0." + twenty + "1"}) {
+      EXPECT_TRUE(any.accepts(number)) << schema << number;
+      EXPECT_FALSE(held.accepts(number)) << schema << number;
+    }
+  }
+  const checked_schema integers(R"({"type":"integer"})", only_short);
+  EXPECT_TRUE(integers.accepts("-" + eighteen));
+  EXPECT_FALSE(integers.accepts(eighteen + "9"));
+}
+
+// The shortest texts that read back the same, as Python and JavaScript write them.
+TEST(short_numbers, have_those_of_every_double_that_is_written_without_an_exponent) {
+  const checked_schema held(R"({"type":"number"})", only_short);
+  for (const char* number : {"0.00012345678901234567", "0.30000000000000004", "9007199254740993", "1e-07",
+                             "1.7976931348623157e+308", "2.2250738585072014e-308", "-1234567890123456.8"})
+    EXPECT_TRUE(held.accepts(number)) << number;
+}
+
+TEST(short_numbers, give_way_where_the_schema_speaks_of_longer_ones) {
+  EXPECT_TRUE(needs_long(R"({"enum":[1,12345678901234567890]})"));
+  EXPECT_TRUE(needs_long(R"({"const":{"a":[123456789012345678]}})"));
+  EXPECT_TRUE(needs_long(R"({"items":[{"minimum":1e30}]})"));
+  EXPECT_TRUE(needs_long(R"({"maximum":-1e30})"));
+  EXPECT_TRUE(needs_long(R"({"multipleOf":1e-20})"));
+  EXPECT_TRUE(needs_long(R"({"not":{"maximum":1e30}})"));
+  EXPECT_TRUE(needs_long(R"({"const":{"maximum":1e30}})"));
+  EXPECT_FALSE(needs_long(R"({"minimum":-1e30,"exclusiveMaximum":18446744073709551615})"));
+  EXPECT_FALSE(needs_long(R"({"enum":[1e15,-2.5,"12345678901234567890"]})"));
+  const checked_schema long_ones(R"({"type":"integer","minimum":1e20})", only_short);
+  EXPECT_TRUE(long_ones.accepts(twenty + "00"));
+}
+
+json random_number(std::mt19937& random) {
+  static const std::vector<json> numbers{
+      0,     1,    -3,  7,    20,   0.5,  2.25,  -0.125, 1e5,   123456789, 99999999999999999, -1e17, 1e30,
+      -1e30, 1e-9, 0.1, 1e-5, 1e16, 1e18, 1e-21, 12.5,   1e-17, 9.5e17};
+  return numbers[random() % numbers.size()];
+}
+
+json schema_of_numbers(std::mt19937& random, int depth) {
+  json schema = json::object();
+  if (random() % 2 == 0) schema["type"] = random() % 3 == 0 ? "integer" : "number";
+  for (const char* word : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+    if (random() % 5 == 0) schema[word] = random_number(random);
+  if (random() % 6 == 0) {
+    json step = random_number(random);
+    if (step > 0) schema["multipleOf"] = std::move(step);
+  }
+  if (random() % 8 == 0) schema["enum"] = json::array({random_number(random), random_number(random)});
+  if (depth <= 0) return schema;
+  const auto part = [&] { return schema_of_numbers(random, depth - 1); };
+  switch (random() % 8) {
+    case 0:
+      schema["not"] = part();
+      break;
+    case 1:
+      schema["anyOf"] = json::array({part(), part()});
+      break;
+    case 2:
+      schema["allOf"] = json::array({part(), part()});
+      break;
+    case 3:
+      schema["oneOf"] = json::array({part(), part()});
+      break;
+    case 4:
+      schema["if"] = part(), schema["then"] = part(), schema["else"] = part();
+      break;
+    default:
+      break;
+  }
+  return schema;
+}
+
+// A text of the grammar of bytes; nothing where it does not end soon.
+std::optional<std::string> number_of(const grammar::compiled_grammar_ptr& of, std::mt19937& random) {
+  constexpr token_id end = 256;
+  grammar::matcher at(of);
+  std::vector<std::uint32_t> mask(of->vocabulary().num_words());
+  for (std::string text; text.size() < 60;) {
+    if (!at.fill_mask(mask)) return std::nullopt;
+    std::vector<token_id> allowed;
+    for (const char c : std::string_view("0123456789.-e+"))
+      if (has_token(mask, c)) allowed.push_back(c);
+    if (has_token(mask, end) && (random() % 8 == 0 || allowed.empty())) return text;
+    if (allowed.empty()) return std::nullopt;
+    const token_id next = allowed[random() % allowed.size()];
+    if (!at.accept(next)) return std::nullopt;
+    text.push_back(static_cast<char>(next));
+  }
+  return std::nullopt;
+}
+
+std::size_t leading_digits(std::string_view number) {
+  if (number.starts_with('-')) number.remove_prefix(1);
+  return std::min(number.find_first_of(".eE"), number.size());
+}
+
+TEST(short_numbers, are_allowed_and_no_schema_is_left_without_values) {
+  std::mt19937 random(5);
+  int held_ones = 0, texts = 0;
+  for (int round = 0; round < 4'000; ++round) {
+    const json schema = schema_of_numbers(random, 2);
+    const auto any =
+        grammar::compile(grammar::schema_spec(schema.dump(), long_or_short), grammar::byte_token_trie(), {});
+    const auto held =
+        grammar::compile(grammar::schema_spec(schema.dump(), only_short), grammar::byte_token_trie(), {});
+    if (!any) continue;
+    ASSERT_TRUE(held) << schema << held.error().message;
+    const bool is_held = !needs_long_numbers(schema) && schema.dump().find("multipleOf") == std::string::npos;
+    held_ones += is_held ? 1 : 0;
+    for (int i = 0; i < 4; ++i) {
+      const auto text = number_of(*held, random);
+      if (!text) continue;
+      ++texts;
+      ASSERT_EQ(accepts(*any, *text), true) << schema << "\n" << *text;
+      ASSERT_LE(is_held ? leading_digits(*text) : 0U, 18U) << schema << "\n" << *text;
+    }
+  }
+  EXPECT_GT(held_ones, 500);
+  EXPECT_GT(texts, 4000);
+}
+
+}  // namespace
+}  // namespace troupe::json_schema
