@@ -74,7 +74,7 @@ result<std::uint16_t> company::serve_tcp(const net::tcp_options& options) {
   return state_->serve(tcp_gateway_behavior, options, tcp_gateway_state::name);
 }
 
-net::engine_port& company::port() { return *state_->port; }
+std::shared_ptr<net::engine_port> company::port() const { return state_->port; }
 
 net::engine_status company::status() const { return state_->board->status(std::chrono::steady_clock::now()); }
 

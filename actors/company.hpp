@@ -35,6 +35,8 @@ struct http_options;
 struct tcp_options;
 }  // namespace net
 
+// By themselves the plainest there are; with the service's defaults: to_company_options() of its settings
+// (main/setup/company_options.hpp).
 struct company_options {
   engine_options engine;                // the model file, and how large a step and the cache may be
   std::optional<loaded_engine> loaded;  // in place of the file
@@ -100,9 +102,9 @@ class company {
   result<std::uint16_t> serve_http(net::http_options options);
   result<std::uint16_t> serve_tcp(const net::tcp_options& options);
 
-  // The engine as the embedding program uses it. Any thread; a reference is good as long as this object.
+  // The engine as the embedding program uses it. Any thread; it may be kept for longer than this object.
   // After stop() all is refused with `unavailable`.
-  net::engine_port& port();
+  std::shared_ptr<net::engine_port> port() const;
   // Any thread.
   net::engine_status status() const;
   // The name of the actor whose end brought the company down; nothing while all is well. Any thread.

@@ -33,11 +33,11 @@ result<void> check(const company_options& options) {
                          options.drafts->config.num_speculative_tokens > 64))
     return fail(error_code::invalid_argument, "num_speculative_tokens must be between 1 and 64",
                 "num_speculative_tokens");
-  if (options.engine.isolation && is_child_of_a_company())
+  if (is_child_of_a_company())
     return fail(
         error_code::unsupported,
-        "this process was started to run a model for another one, and would start one for itself: its "
-        "main() must look at its arguments first, and call host_executors()");
+        "this process was started to run a model for another one, and would start a company of its own: its "
+        "main() must call run_if_runner_process() first, or host_executors()");
   return {};
 }
 
@@ -149,7 +149,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   ports.system = system;
   ports.directory = directory;
   ports.numbers = std::make_shared<request_numbers>((*answer)->tokenizers.size());
-  port.emplace(std::make_shared<actor_port>(gateway_actor(), ports));
+  port = std::make_shared<lasting_port>(std::make_shared<actor_port>(gateway_actor(), ports));
   return {};
 }
 

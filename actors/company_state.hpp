@@ -26,7 +26,7 @@ struct company::state {
   port_parts ports;
   std::shared_ptr<metrics::engine_metrics>
       metrics;  // the ports', for those who are there after stop() as well
-  std::optional<lasting_port> port;
+  std::shared_ptr<lasting_port> port;
   std::vector<std::shared_ptr<net::kept_listener>> listeners;  // of the gateways
   std::shared_ptr<net::trace_exporter> traces;                 // none where they go nowhere
   std::optional<device_process> process;                       // of the runner; nothing: this one

@@ -1,5 +1,5 @@
 # Finds the C++ Actor Framework as Debian ships it (no config file of its own).
-# Sets CAF_FOUND, CAF_VERSION and the targets CAF::core and CAF::io.
+# Sets CAF_FOUND, CAF_VERSION and the targets CAF::core and CAF::io, which a project that adds this one has, too.
 find_path(CAF_INCLUDE_DIR NAMES caf/all.hpp)
 find_library(CAF_CORE_LIBRARY NAMES caf_core)
 find_library(CAF_IO_LIBRARY NAMES caf_io)
@@ -18,15 +18,16 @@ if(CAF_INCLUDE_DIR AND EXISTS "${CAF_INCLUDE_DIR}/caf/config.hpp")
 endif()
 
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(CAF REQUIRED_VARS CAF_CORE_LIBRARY CAF_INCLUDE_DIR VERSION_VAR CAF_VERSION)
+find_package_handle_standard_args(CAF REQUIRED_VARS CAF_CORE_LIBRARY CAF_INCLUDE_DIR VERSION_VAR CAF_VERSION
+                                  HANDLE_VERSION_RANGE)
 
 if(CAF_FOUND AND NOT TARGET CAF::core)
-  add_library(CAF::core UNKNOWN IMPORTED)
+  add_library(CAF::core UNKNOWN IMPORTED GLOBAL)
   set_target_properties(CAF::core PROPERTIES IMPORTED_LOCATION "${CAF_CORE_LIBRARY}"
                                              INTERFACE_INCLUDE_DIRECTORIES "${CAF_INCLUDE_DIR}")
 endif()
 if(CAF_FOUND AND CAF_IO_LIBRARY AND NOT TARGET CAF::io)
-  add_library(CAF::io UNKNOWN IMPORTED)
+  add_library(CAF::io UNKNOWN IMPORTED GLOBAL)
   set_target_properties(CAF::io PROPERTIES IMPORTED_LOCATION "${CAF_IO_LIBRARY}"
                                            INTERFACE_LINK_LIBRARIES CAF::core)
 endif()

@@ -28,7 +28,7 @@ struct settings : bucketing_settings {
   double memory_utilization = 0;  // of what is free; 0: kv_cache_memory says how much
   std::int32_t threads = 0;       // 0: one per core that the process may use
   std::string kernel_path = "auto";
-  std::string device = "auto";  // main/choose_device.hpp makes "cuda" of it
+  std::string device = "auto";  // main/setup/choose_device.hpp makes "cuda" of it
   std::int32_t device_id = 0;
   std::string on_device_loss = "end";
   std::string gpu_weights = "bf16";

@@ -7,14 +7,14 @@
 
 #include "config/flags.hpp"
 #include "main/commands.hpp"
-#include "main/default_model.hpp"
 #include "main/exit_code.hpp"
 #include "main/load.hpp"
-#include "main/machine.hpp"
 #include "main/offline_benchmark.hpp"
 #include "main/progress.hpp"
 #include "main/rounded.hpp"
-#include "main/tuning_place.hpp"
+#include "main/setup/default_model.hpp"
+#include "main/setup/machine.hpp"
+#include "main/setup/tuning_place.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/model/model.hpp"
 

@@ -9,10 +9,10 @@
 
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
-#include "main/machine.hpp"
 #include "main/offline_benchmark.hpp"
 #include "main/rounded.hpp"
 #include "main/scheduler_benchmark.hpp"
+#include "main/setup/machine.hpp"
 
 namespace troupe::cli {
 namespace {

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "config/flags.hpp"
-#include "main/bucketing_options.hpp"
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
 #include "main/load.hpp"
 #include "main/served_sizes.hpp"
+#include "main/setup/bucketing_options.hpp"
 #include "runtime/bucketing/bucket_text.hpp"
 #include "runtime/bucketing/padding_waste.hpp"
 #include "runtime/bucketing/text_file.hpp"

@@ -108,7 +108,7 @@ int chat(const chat_options& options) {
   signal_watch signals;
   auto started = start_embedded(options.sources);
   if (!started) return started.error();
-  conversation talk((*started)->port());
+  conversation talk(*(*started)->port());
   chat_session session(talk, options.answer);
   const scoped_handler on_signal(signals, [&session](int signal, int) {
     if (signal == SIGTERM) std::_Exit(128 + signal);

@@ -2,12 +2,12 @@
 
 #include <utility>
 
-#include "main/company_options.hpp"
-#include "main/default_model.hpp"
 #include "main/exit_code.hpp"
 #include "main/load.hpp"
 #include "main/logging.hpp"
 #include "main/progress.hpp"
+#include "main/setup/company_options.hpp"
+#include "main/setup/default_model.hpp"
 
 namespace troupe::cli {
 

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "main/commands.hpp"
-#include "main/cuda_support.hpp"
-#include "main/default_model.hpp"
 #include "main/exit_code.hpp"
 #include "main/json_dumps.hpp"
+#include "main/setup/cuda_support.hpp"
+#include "main/setup/default_model.hpp"
 
 #ifdef TROUPE_HAS_CUDA
 #include <algorithm>

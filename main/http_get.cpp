@@ -1,7 +1,5 @@
 #include "main/http_get.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -10,7 +8,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <cctype>
 #include <exception>
 
 namespace troupe::cli {
@@ -42,34 +39,7 @@ asio::awaitable<http_answer> ask(const service_url& from, const std::string& pat
   co_return http_answer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
 }
 
-bool is_port(std::string_view text) {
-  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
-}
-
 }  // namespace
-
-result<service_url> parse_url(std::string_view text) {
-  const auto wrong = [whole = std::string(text)] {
-    return fail(error_code::invalid_argument,
-                fmt::format("'{}' is no address like http://127.0.0.1:8000", whole), "url");
-  };
-  constexpr std::string_view scheme = "http://";
-  if (text.starts_with(scheme)) text.remove_prefix(scheme.size());
-  if (text.find("://") != std::string_view::npos) return wrong();
-  service_url out;
-  const std::size_t slash = std::min(text.find('/'), text.size());
-  out.base = text.substr(slash);
-  while (out.base.ends_with('/')) out.base.pop_back();
-  text = text.substr(0, slash);
-  const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
-  if (bracket == std::string_view::npos) return wrong();
-  const std::size_t colon = text.find(':', bracket);
-  out.host = text.starts_with('[') ? text.substr(1, bracket - 1) : text.substr(0, colon);
-  out.port = colon == std::string_view::npos ? "80" : text.substr(colon + 1);
-  if (out.host.empty() || !is_port(out.port)) return wrong();
-  return out;
-}
 
 result<http_answer> http_get(const service_url& from, const std::string& path,
                              std::chrono::milliseconds timeout, const std::string& key,

@@ -3,20 +3,11 @@
 #include <chrono>
 #include <functional>
 #include <string>
-#include <string_view>
 
+#include "main/setup/service_url.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::cli {
-
-struct service_url {
-  std::string host;
-  std::string port;
-  std::string base;  // before each path: "" or "/troupe"
-};
-
-// "http://127.0.0.1:8000", "localhost:8000", "http://[::1]/troupe/". Errors: invalid_argument.
-result<service_url> parse_url(std::string_view text);
 
 struct http_answer {
   int status = 0;

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "main/commands.hpp"
-#include "main/default_model.hpp"
 #include "main/exit_code.hpp"
+#include "main/setup/default_model.hpp"
 #include "runtime/gguf/gguf.hpp"
 #include "runtime/model/describe.hpp"
 

@@ -6,33 +6,24 @@
 #include <string_view>
 #include <utility>
 
-#include "config/combinations.hpp"
-#include "main/checked_values.hpp"
-#include "main/choose_device.hpp"
-#include "main/cuda_support.hpp"
 #include "main/exit_code.hpp"
+#include "main/setup/read_settings.hpp"
 
 namespace troupe::cli {
 
-tl::expected<config::loaded_settings, std::string> read_settings(config::setting_sources sources,
-                                                                 const config::file_observer& before_source) {
+tl::expected<config::loaded_settings, std::string> read_settings_here(
+    config::setting_sources sources, const config::file_observer& before_source) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     sources.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  auto loaded = config::load_settings(sources, before_source);
-  if (!loaded) return loaded;
-  if (auto chosen = choose_device(*loaded, find_cuda_support(), before_source); !chosen)
-    return tl::unexpected(chosen.error());
-  if (auto checked = check_values(*loaded, before_source); !checked) return tl::unexpected(checked.error());
-  for (std::string& warning : config::warnings_about(*loaded)) loaded->warnings.push_back(std::move(warning));
-  return loaded;
+  return read_settings(sources, before_source);
 }
 
 tl::expected<config::loaded_settings, int> load_with_warnings(config::setting_sources sources) {
-  auto loaded = read_settings(std::move(sources));
+  auto loaded = read_settings_here(std::move(sources));
   if (!loaded) {
     complain(loaded.error());
     return tl::unexpected<int>(exit_configuration);

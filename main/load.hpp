@@ -8,9 +8,8 @@
 
 namespace troupe::cli {
 
-// Reads all sources; the process's environment is filled in. The error is that of load_settings().
-// `before_source` hears of the CUDA device, too.
-tl::expected<config::loaded_settings, std::string> read_settings(
+// As read_settings(); the process's environment is filled in.
+tl::expected<config::loaded_settings, std::string> read_settings_here(
     config::setting_sources sources, const config::file_observer& before_source = [](const std::string&) {});
 // Reads all sources; the process's environment is filled in. Prints an error: then the exit code. Warnings
 // are left to the caller, who may have a log for them.

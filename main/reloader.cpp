@@ -15,9 +15,9 @@
 #include "config/admin_key.hpp"
 #include "config/api_keys.hpp"
 #include "config/reload.hpp"
-#include "main/company_options.hpp"
 #include "main/load.hpp"
 #include "main/logging.hpp"
+#include "main/setup/company_options.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -28,7 +28,7 @@ tl::unexpected<error> refused(std::string why) { return fail(error_code::invalid
 settings_reader::reading reading_of(config::setting_sources sources, bool has_operators) {
   sources.are_read_again = true;
   return [sources, has_operators](const config::file_observer& before_file) -> result<read_sources> {
-    auto loaded = read_settings(sources, before_file);
+    auto loaded = read_settings_here(sources, before_file);
     if (!loaded) return refused(loaded.error());
     read_sources all{.loaded = std::move(*loaded), .key = {}};
     if (has_operators) all.key = config::read_admin_key(config::admin_key_place_of(all.loaded), before_file);

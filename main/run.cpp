@@ -51,7 +51,7 @@ int run(const run_options& options) {
       options.prompt == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : options.prompt);
   auto started = start_embedded(options.sources);
   if (!started) return started.error();
-  conversation talk((*started)->port());
+  conversation talk(*(*started)->port());
   std::atomic<int> ended_by{SIGINT};
   const scoped_handler on_signal(signals, [&talk, &ended_by](int signal, int count) {
     ended_by = signal;

@@ -9,9 +9,9 @@
 #include "actors/chaos.hpp"
 #include "config/settings.hpp"
 #include "main/commands.hpp"
-#include "main/cuda_support.hpp"
 #include "main/exit_code.hpp"
 #include "main/logging.hpp"
+#include "main/setup/cuda_support.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/isolation/executor_host.hpp"
 

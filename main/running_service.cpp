@@ -8,10 +8,10 @@
 #include "actors/net/kept_listener.hpp"
 #include "actors/net/last_words.hpp"
 #include "config/values.hpp"
-#include "main/company_options.hpp"
 #include "main/exit_code.hpp"
 #include "main/logging.hpp"
 #include "main/progress.hpp"
+#include "main/setup/company_options.hpp"
 #include "runtime/isolation/exit_with_children.hpp"
 
 namespace troupe::cli {

@@ -194,7 +194,7 @@ result<std::vector<double>> run_company(const scheduler_benchmark_options& optio
   if (!started) return tl::unexpected<error>(started.error());
   if (auto ready = (*started)->wait_ready(); !ready) return tl::unexpected<error>(ready.error());
 
-  crowd clients((*started)->port());
+  crowd clients(*(*started)->port());
   for (std::int32_t i = 0; i < options.running; ++i) clients.add();
   device->wait_for(longest_answer);
   std::vector<double> times = device->wait_for(static_cast<std::size_t>(options.steps));

@@ -24,20 +24,21 @@
 #include "config/api_keys.hpp"
 #include "config/flags.hpp"
 #include "main/commands.hpp"
-#include "main/company_options.hpp"
-#include "main/default_model.hpp"
 #include "main/end_guard.hpp"
 #include "main/exit_code.hpp"
 #include "main/fault_handler.hpp"
 #include "main/load.hpp"
 #include "main/logging.hpp"
-#include "main/machine.hpp"
-#include "main/open_files.hpp"
 #include "main/progress.hpp"
 #include "main/running_service.hpp"
 #include "main/service_manager.hpp"
+#include "main/setup/company_options.hpp"
+#include "main/setup/default_model.hpp"
+#include "main/setup/machine.hpp"
+#include "main/setup/open_files.hpp"
+#include "main/setup/runner_program.hpp"
+#include "main/setup/trace_options.hpp"
 #include "main/signals.hpp"
-#include "main/trace_options.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/isolation/exit_with_children.hpp"
 
@@ -193,10 +194,11 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_s
   auto traces = to_trace_options(settings);
   if (!traces) return refused(traces.error());
   options->traces = std::move(*traces);
-  if (settings.runner_isolation == "process")
-    options->engine.isolation =
-        runner_program{.arguments = {"troupe", "runner-process", "--log-format", settings.log_format},
-                       .withheld = {config::admin_key_variable, config::api_key_variable}};
+  if (settings.runner_isolation == "process") {
+    options->engine.isolation = this_program();
+    for (const std::string& argument : {std::string("--log-format"), settings.log_format})
+      options->engine.isolation->arguments.push_back(argument);
+  }
   options->metrics = make_company_metrics(options->served_model_name, options->drafts);
   describe_program(*options->metrics, *options);
   options->metrics->set_health(true, false);

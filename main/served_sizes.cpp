@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "main/default_model.hpp"
+#include "main/setup/default_model.hpp"
 #include "runtime/blocks_for.hpp"
 #include "runtime/bucketing/make_buckets.hpp"
 #include "runtime/executor/kv_pool.hpp"

@@ -11,9 +11,9 @@
 
 #include "config/flags.hpp"
 #include "main/commands.hpp"
-#include "main/default_model.hpp"
 #include "main/exit_code.hpp"
 #include "main/load.hpp"
+#include "main/setup/default_model.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "runtime/utf8.hpp"
 

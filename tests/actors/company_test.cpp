@@ -104,13 +104,14 @@ TEST_F(CompanyOnThreads, HoldsRequestsToGrammarsAloneAndInACrowdToTheSameTokens)
   std::vector<finish_reason> reasons;
   for (int i = 0; i < count; ++i) {
     waiting_client client;
-    company->port().generate(nth(i), client.sink());
+    company->port()->generate(nth(i), client.sink());
     reasons.push_back(client.wait_end().reason);
     alone.push_back(client.tokens());
   }
   EXPECT_EQ(reasons[0], finish_reason::stop) << "a grammar's end ends, whatever ignore_eos says";
   std::vector<waiting_client> crowd(count);
-  for (int i = 0; i < count; ++i) company->port().generate(nth(i), crowd[static_cast<std::size_t>(i)].sink());
+  for (int i = 0; i < count; ++i)
+    company->port()->generate(nth(i), crowd[static_cast<std::size_t>(i)].sink());
   for (int i = 0; i < count; ++i) {
     waiting_client& client = crowd[static_cast<std::size_t>(i)];
     EXPECT_EQ(client.wait_end().reason, reasons[static_cast<std::size_t>(i)]);
@@ -133,7 +134,7 @@ TEST_F(CompanyOnThreads, WarmsUpWithProgressAndThenIsReady) {
   EXPECT_EQ(items[0], "Prompt batch:1 query:64 blocks:0");
   EXPECT_EQ(items[1], "Decode batch:8 query:1 blocks:16");
   EXPECT_TRUE((*company)->status().ready);
-  EXPECT_EQ((*company)->port().model().id, "tiny");
+  EXPECT_EQ((*company)->port()->model().id, "tiny");
   expect_idle(**company);
 }
 
@@ -143,7 +144,7 @@ TEST_F(CompanyOnThreads, GivesEveryRequestOfACrowdTheTokensItGetsAlone) {
   std::vector<std::vector<token_id>> alone;
   for (int i = 0; i < crowd; ++i) {
     waiting_client client;
-    company->port().generate(request(i, 20), client.sink());
+    company->port()->generate(request(i, 20), client.sink());
     EXPECT_EQ(client.wait_end().reason, finish_reason::length);
     alone.push_back(client.tokens());
   }
@@ -153,10 +154,10 @@ TEST_F(CompanyOnThreads, GivesEveryRequestOfACrowdTheTokensItGetsAlone) {
     senders.emplace_back([&, t] {
       for (int i = t; i < crowd; i += 4) {
         waiting_client& client = clients[static_cast<std::size_t>(i)];
-        const request_id id = company->port().generate(request(i, i % 5 == 0 ? 400 : 20), client.sink());
+        const request_id id = company->port()->generate(request(i, i % 5 == 0 ? 400 : 20), client.sink());
         if (i % 5 != 0) continue;
         client.wait_first();
-        company->port().abort(id);
+        company->port()->abort(id);
       }
     });
   for (std::thread& sender : senders) sender.join();
@@ -215,7 +216,7 @@ TEST_F(CompanyOnThreads, EndsOpenStreamsOnceWhenItStopsWithoutADrain) {
   {
     const std::unique_ptr<company> company = started();
     for (std::size_t i = 0; i < clients.size(); ++i)
-      company->port().generate(request(static_cast<int>(i), 400), clients[i].sink());
+      company->port()->generate(request(static_cast<int>(i), 400), clients[i].sink());
     clients[0].wait_first();
   }
   for (waiting_client& client : clients) {
@@ -229,7 +230,7 @@ TEST_F(CompanyOnThreads, ADrainAbortsWhatItsGraceDoesNotSee) {
   const std::unique_ptr<company> company = started();
   std::vector<waiting_client> clients(30);
   for (std::size_t i = 0; i < clients.size(); ++i)
-    company->port().generate(request(static_cast<int>(i), 450), clients[i].sink());
+    company->port()->generate(request(static_cast<int>(i), 450), clients[i].sink());
   clients[0].wait_first();
   EXPECT_EQ(company->drain(std::chrono::nanoseconds(1)), drain_outcome::requests_cut);
   for (waiting_client& client : clients) {
@@ -241,7 +242,7 @@ TEST_F(CompanyOnThreads, ADrainAbortsWhatItsGraceDoesNotSee) {
   }
   EXPECT_FALSE(company->status().ready);
   waiting_client late;
-  company->port().generate(request(1, 5), late.sink());
+  company->port()->generate(request(1, 5), late.sink());
   EXPECT_EQ(late.wait_end().failure->code, error_code::unavailable);
   expect_idle(*company);
 }
@@ -263,7 +264,7 @@ TEST_F(CompanyOnThreads, TunesOnceAndGivesTheSameTokensWithAndWithoutIt) {
       if (item.what.starts_with("Tuning")) ++out.tuned;
     }));
     waiting_client client;
-    (*company)->port().generate(request(1, 20), client.sink());
+    (*company)->port()->generate(request(1, 20), client.sink());
     client.wait_end();
     out.tokens = client.tokens();
     return out;
@@ -291,7 +292,7 @@ TEST_F(CompanyOnThreads, WorksInsideAForeignActorSystem) {
     ASSERT_TRUE(company);
     ASSERT_TRUE((*company)->wait_ready());
     waiting_client client;
-    (*company)->port().generate(request(1, 10), client.sink());
+    (*company)->port()->generate(request(1, 10), client.sink());
     EXPECT_EQ(client.wait_end().reason, finish_reason::length);
   }
   system.await_all_actors_done();  // hangs where one is left
@@ -314,7 +315,7 @@ constexpr std::chrono::seconds patience{60};
 class held_text_worker {
  public:
   explicit held_text_worker(company& company) {
-    company.port().tokenize({text_prompt{"x"}, false}, [this](const auto&) {
+    company.port()->tokenize({text_prompt{"x"}, false}, [this](const auto&) {
       begun_.set_value();
       let_go_.get_future().wait_for(patience);
     });
@@ -369,7 +370,7 @@ TEST_F(CompanyOnThreads, IsNotAbandonedAtItsStopWhileSomebodyElseIsHeldUp) {
   const auto company = company::start(std::move(with));
   ASSERT_TRUE(company && (*company)->wait_ready());
   held_text_worker held(**company);
-  (*company)->port().generate(request(1, 5), [](const auto&) {});
+  (*company)->port()->generate(request(1, 5), [](const auto&) {});
   begun.get_future().wait();
   (*company)->stop([&] {
     EXPECT_TRUE(is_step_done);
@@ -385,7 +386,7 @@ TEST_F(CompanyOnThreads, AnswersEveryCallAfterItsStop) {
   ASSERT_FALSE(counts);
   EXPECT_EQ(counts.error().code, error_code::unavailable);
   EXPECT_EQ(company->serve_http({}).error().code, error_code::unavailable);
-  net::engine_port& port = company->port();
+  net::engine_port& port = *company->port();
   waiting_client client;
   port.abort(port.generate(request(1, 5), client.sink()));
   EXPECT_EQ(client.wait_end().failure->code, error_code::unavailable);

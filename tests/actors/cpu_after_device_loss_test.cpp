@@ -48,7 +48,7 @@ class CpuAfterDeviceLoss : public testing::Test {
     std::vector<token_id> tokens;
     std::promise<finish_reason> end;
     std::promise<void> first;
-    company.port().generate(made, [&](const stream_event& event) {
+    company.port()->generate(made, [&](const stream_event& event) {
       if (tokens.empty() && !event.tokens.empty()) first.set_value();
       tokens.insert(tokens.end(), event.tokens.begin(), event.tokens.end());
       if (event.end) end.set_value(event.end->reason);
@@ -65,13 +65,13 @@ class CpuAfterDeviceLoss : public testing::Test {
 };
 
 double metric(company& company, const std::string& name) {
-  return metrics::exposition(company.port().metrics_text()).sum(name).value_or(-1);
+  return metrics::exposition(company.port()->metrics_text()).sum(name).value_or(-1);
 }
 
 // Of the samples that tell what serves.
 std::vector<std::string> serving(company& company) {
   std::vector<std::string> lines;
-  std::istringstream text(company.port().metrics_text());
+  std::istringstream text(company.port()->metrics_text());
   for (std::string line; std::getline(text, line);)
     if (line.starts_with("troupe_info{") || line.starts_with("vllm:cache_config_info{"))
       lines.push_back(line);

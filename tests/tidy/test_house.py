@@ -17,6 +17,7 @@ LAYERS = {
     "runtime": rf"{ACTORS}|{SOCKETS}|spdlog/|prometheus/|CLI/|toml|(actors|metrics|config|main)/",
     "actors/net": rf"{ACTORS}|prometheus/|(kernels|metrics|config|main|actors/(?!net/))/?",
     "actors": r"CLI/|toml|(config|main)/",
+    "main/setup": r"main/(?!setup/)",
     "metrics": rf"{ACTORS}|{SOCKETS}|(kernels|runtime|actors|config|main)/",
     "config": rf"{ACTORS}|{SOCKETS}|prometheus/|(kernels|runtime|actors|metrics|main)/",
     "examples/generate.cpp": rf"{ACTORS}|{SOCKETS}|prometheus/|(kernels|actors|metrics|config|main)/",

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-namespace troupe::cli {
+namespace troupe {
 
 // A file, or a folder that has one for each machine and model; neither: nothing is kept.
 struct tuning_place {
@@ -14,4 +14,4 @@ struct tuning_place {
 // `option`: --tuning-file. Empty: the folder troupe in $XDG_CACHE_HOME or ~/.cache, where there is one.
 tuning_place find_tuning(const std::string& option);
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -5,7 +5,7 @@
 #include "runtime/result.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 
 // `model` where it is not empty and a file; else the first of the default model's places that exists: models/
 // of the current folder, models/ beside the folder of this program, $XDG_DATA_HOME/troupe
@@ -20,4 +20,4 @@ result<tokenizer_ptr> load_vocabulary(const std::string& model);
 // quantisation.
 std::string model_name(const std::string& path);
 
-}  // namespace troupe::cli
+}  // namespace troupe

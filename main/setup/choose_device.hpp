@@ -6,7 +6,7 @@
 #include "config/load.hpp"
 #include "runtime/executor/cuda_support.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 
 // Makes device `cuda` of `auto` where there is one that can be used; and then, of what nobody has set, what
 // is usual there: steps of 8,192 tokens, 256 sequences. On the CPU steps have 64 tokens for each thread, and
@@ -18,4 +18,4 @@ tl::expected<void, std::string> choose_device(
     config::loaded_settings& loaded, const cuda_support& cuda,
     const config::file_observer& before_search = [](const std::string&) {});
 
-}  // namespace troupe::cli
+}  // namespace troupe

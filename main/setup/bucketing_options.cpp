@@ -1,9 +1,9 @@
-#include "main/bucketing_options.hpp"
+#include "main/setup/bucketing_options.hpp"
 
 #include <optional>
 #include <string>
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
 bucketing_strategy strategy_of(const std::string& name) {
@@ -46,4 +46,4 @@ bucketing_options to_bucketing_options(const config::settings& from) {
   return out;
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

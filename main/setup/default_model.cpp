@@ -1,4 +1,4 @@
-#include "main/default_model.hpp"
+#include "main/setup/default_model.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 #include "runtime/gguf/gguf.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ std::string model_name(const std::string& path) {
   return bare.empty() ? name : bare;
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -7,7 +7,7 @@
 #include "actors/net/options.hpp"
 #include "config/settings.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 
 // Errors: invalid_argument, for what only the engine understands of a setting.
 result<company_options> to_company_options(const config::settings& settings, const std::string& model_path);
@@ -20,4 +20,4 @@ net::http_options to_http_options(const config::settings& settings);
 net::tcp_options to_tcp_options(const config::settings& settings);
 net::admin_options to_admin_options(const config::settings& settings);
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -3,8 +3,8 @@
 #include "config/settings.hpp"
 #include "runtime/bucketing/make_buckets.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 
 bucketing_options to_bucketing_options(const config::settings& settings);
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -1,11 +1,11 @@
-#include "main/choose_device.hpp"
+#include "main/setup/choose_device.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
 config::loaded_settings settings(const std::string& device) {
@@ -119,4 +119,4 @@ TEST(ChooseDevice, OnTheCpuNobodyLooksForADevice) {
 }
 
 }  // namespace
-}  // namespace troupe::cli
+}  // namespace troupe

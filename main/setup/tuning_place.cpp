@@ -1,8 +1,8 @@
-#include "main/tuning_place.hpp"
+#include "main/setup/tuning_place.hpp"
 
 #include <cstdlib>
 
-namespace troupe::cli {
+namespace troupe {
 
 tuning_place find_tuning(const std::string& option) {
   if (option == "off") return {};
@@ -15,4 +15,4 @@ tuning_place find_tuning(const std::string& option) {
   return {};
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -6,7 +6,7 @@
 
 #include "config/load.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 
 // The first of them that nothing can be made of, in one line that begins with its origin:
 // "troupe.toml:3: speculative_config: there is no field ...".
@@ -14,4 +14,4 @@ tl::expected<void, std::string> check_values(
     const config::loaded_settings& loaded,
     const config::file_observer& before_file = [](const std::string&) {});
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -1,4 +1,4 @@
-#include "main/machine.hpp"
+#include "main/setup/machine.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
 // The value of the first line of /proc/cpuinfo that begins with `key`.
@@ -38,4 +38,4 @@ std::vector<std::string> cpu_flags() {
   return found;
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

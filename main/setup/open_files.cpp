@@ -1,4 +1,4 @@
-#include "main/open_files.hpp"
+#include "main/setup/open_files.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include "actors/net/http_server.hpp"
 #include "actors/net/socket_server.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
 constexpr std::size_t own_files = 24;  // of the service and its first runner: some twenty
@@ -53,4 +53,4 @@ std::size_t connections_with_files(const config::settings& settings) {
   return std::clamp<std::size_t>(clients, 1, static_cast<std::size_t>(settings.max_connections));
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -1,15 +1,15 @@
-#include "main/checked_values.hpp"
+#include "main/setup/checked_values.hpp"
 
 #include "actors/load_chat_template.hpp"
 #include "actors/net/cross_origin.hpp"
-#include "main/trace_options.hpp"
+#include "main/setup/trace_options.hpp"
 #include "runtime/bucketing/bucket_file.hpp"
 #include "runtime/bucketing/text_file.hpp"
 #include "runtime/chat_template/template_arguments.hpp"
 #include "runtime/drafting/speculative_config.hpp"
 #include "runtime/openai/models.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
 result<void> check_drafts(const config::settings& settings) {
@@ -66,4 +66,4 @@ tl::expected<void, std::string> check_values(const config::loaded_settings& load
   return {};
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -1,4 +1,4 @@
-#include "main/company_options.hpp"
+#include "main/setup/company_options.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -8,18 +8,18 @@
 
 #include "actors/chaos.hpp"
 #include "actors/net/cross_origin.hpp"
-#include "main/bucketing_options.hpp"
-#include "main/cuda_support.hpp"
-#include "main/default_model.hpp"
-#include "main/machine.hpp"
-#include "main/open_files.hpp"
-#include "main/tuning_place.hpp"
+#include "main/setup/bucketing_options.hpp"
+#include "main/setup/cuda_support.hpp"
+#include "main/setup/default_model.hpp"
+#include "main/setup/machine.hpp"
+#include "main/setup/open_files.hpp"
+#include "main/setup/tuning_place.hpp"
 #include "runtime/chat_template/template_arguments.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/openai/models.hpp"
 #include "runtime/supervision/opening_watch.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 
 namespace {
 
@@ -225,4 +225,4 @@ net::admin_options to_admin_options(const config::settings& settings) {
   return out;
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

@@ -1,4 +1,4 @@
-#include "main/cuda_support.hpp"
+#include "main/setup/cuda_support.hpp"
 
 #ifdef TROUPE_HAS_CUDA
 #include <spdlog/spdlog.h>
@@ -6,7 +6,7 @@
 #include "runtime/executor_cuda/cublaslt_gemm.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 
 gemm_opener cublaslt_opener(int most_proposals) {
   return [most_proposals](const gemm_request& request) -> result<std::unique_ptr<gemm>> {
@@ -47,12 +47,12 @@ cuda_support find_cuda_support() {
               }};
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe
 #else
 
-namespace troupe::cli {
+namespace troupe {
 
 cuda_support find_cuda_support() { return {}; }
 
-}  // namespace troupe::cli
+}  // namespace troupe
 #endif

@@ -6,7 +6,7 @@
 
 #include "config/settings.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 
 // Lets this process open as many files as its clients may need, as far as the system allows that.
 void allow_open_files(const config::settings& settings);
@@ -15,4 +15,4 @@ std::optional<std::string> lack_of_open_files();
 // The max_connections of each port that the files have room for, 1 at least.
 std::size_t connections_with_files(const config::settings& settings);
 
-}  // namespace troupe::cli
+}  // namespace troupe

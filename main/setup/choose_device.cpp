@@ -1,10 +1,10 @@
-#include "main/choose_device.hpp"
+#include "main/setup/choose_device.hpp"
 
 #include <algorithm>
 
 #include "runtime/executor/usable_cores.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
 void set_unless_given(const config::loaded_settings& loaded, std::string_view name, std::int32_t& value,
@@ -49,4 +49,4 @@ tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, c
   return {};
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

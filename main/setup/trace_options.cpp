@@ -1,13 +1,13 @@
-#include "main/trace_options.hpp"
+#include "main/setup/trace_options.hpp"
 
 #include <fmt/format.h>
 
 #include <string>
 #include <utility>
 
-#include "main/http_get.hpp"
+#include "main/setup/service_url.hpp"
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
 tl::unexpected<error> bad_endpoint(const std::string& text, const char* why) {
@@ -40,4 +40,4 @@ result<std::optional<net::trace_options>> to_trace_options(const config::setting
   return out;
 }
 
-}  // namespace troupe::cli
+}  // namespace troupe

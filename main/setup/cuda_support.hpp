@@ -5,7 +5,7 @@
 #include "runtime/executor_cuda/cuda_executor.hpp"
 #endif
 
-namespace troupe::cli {
+namespace troupe {
 
 #ifdef TROUPE_HAS_CUDA
 // What the executor of a CUDA device is told: cuBLASLt multiplies, warnings go to the log.
@@ -17,4 +17,4 @@ gemm_opener cublaslt_opener(int most_proposals);
 // Empty functions where this program was built without CUDA.
 cuda_support find_cuda_support();
 
-}  // namespace troupe::cli
+}  // namespace troupe

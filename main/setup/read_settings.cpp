@@ -1,0 +1,23 @@
+#include "main/setup/read_settings.hpp"
+
+#include <utility>
+
+#include "config/combinations.hpp"
+#include "main/setup/checked_values.hpp"
+#include "main/setup/choose_device.hpp"
+#include "main/setup/cuda_support.hpp"
+
+namespace troupe {
+
+tl::expected<config::loaded_settings, std::string> read_settings(const config::setting_sources& sources,
+                                                                 const config::file_observer& before_source) {
+  auto loaded = config::load_settings(sources, before_source);
+  if (!loaded) return loaded;
+  if (auto chosen = choose_device(*loaded, find_cuda_support(), before_source); !chosen)
+    return tl::unexpected(chosen.error());
+  if (auto checked = check_values(*loaded, before_source); !checked) return tl::unexpected(checked.error());
+  for (std::string& warning : config::warnings_about(*loaded)) loaded->warnings.push_back(std::move(warning));
+  return loaded;
+}
+
+}  // namespace troupe

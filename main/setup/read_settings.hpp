@@ -1,0 +1,17 @@
+// Settings as `troupe serve` reads them, for it and for programs that embed the company.
+#pragma once
+#include <string>
+#include <tl/expected.hpp>
+
+#include "config/load.hpp"
+
+namespace troupe {
+
+// load_settings(), the device and what is usual there (choose_device.hpp), and a look at every value whose
+// text has a form of its own. The error is one line that begins with its origin, as there. `before_source`
+// hears of each file, and of the CUDA device before its driver is asked.
+tl::expected<config::loaded_settings, std::string> read_settings(
+    const config::setting_sources& sources,
+    const config::file_observer& before_source = [](const std::string&) {});
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+"""The example that puts the company into an actor system of its own, run as a program that embeds it would be."""
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BINARY, MODEL
+
+EXAMPLE = pathlib.Path(BINARY).parent / "examples" / "example_embed"
+PROMPTS = ["What is the capital of Japan?", *(f"Write a long story about {what}." for what in ("the sea", "a dog", "Rome", "a tree", "snow"))]
+
+
+def run(*arguments, **environment):
+    return subprocess.run([EXAMPLE, *arguments], capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+
+
+def children_of(process):
+    return [int(child) for of_thread in pathlib.Path(f"/proc/{process.pid}/task").glob("*/children") for child in of_thread.read_text().split()]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    done = run(MODEL, *PROMPTS)
+    assert done.returncode == 0, done.stderr
+    return sorted(done.stdout.splitlines())
+
+
+def test_each_prompt_has_its_answer(answers):
+    assert "The capital of Japan is Tokyo." in answers
+    assert answers.count("(stop)") + answers.count("(length)") == len(PROMPTS)
+
+
+def test_no_answer_is_lost_with_the_runners_process(answers, tmp_path):
+    log = tmp_path / "log"
+    with open(log, "w") as errors, subprocess.Popen([EXAMPLE, MODEL, *PROMPTS], stdout=subprocess.PIPE, stderr=errors, text=True) as process:
+        while "[Warmup][Decode]" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.005)
+        (runner,) = children_of(process)
+        os.kill(runner, signal.SIGKILL)
+        out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, log.read_text()
+    assert sorted(out.splitlines()) == answers
+
+
+@pytest.mark.parametrize("arguments, environment, told", [
+    (["/nowhere/model.gguf", "Hi"], {}, "/nowhere/model.gguf: "),
+    ([MODEL, "word " * 9000], {}, "maximum context length is 8192 tokens"),
+    ([MODEL, "Hi"], {"TROUPE_CONFIG": "/nowhere/troupe.toml"}, "/nowhere/troupe.toml"),
+])
+def test_what_is_wrong_is_told(arguments, environment, told):
+    done = run(*arguments, **environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in next(line for line in done.stderr.splitlines() if line.startswith("embed: "))
