@@ -5,313 +5,95 @@
 
 #include "actors/messages.hpp"
 
+// The fields of a message, which is called `x`.
+#define TROUPE_MESSAGE(NAME, ...)                                     \
+  template <class Inspector>                                          \
+  auto inspect(Inspector& f, [[maybe_unused]] NAME& x) {              \
+    return f(caf::meta::type_name(#NAME) __VA_OPT__(, ) __VA_ARGS__); \
+  }
+
 namespace troupe {
 
-template <class Inspector>
-auto inspect(Inspector& f, block_release& x) {
-  return f(caf::meta::type_name("block_release"), x.id, x.last_step, x.preempted, x.place);
-}
-template <class Inspector>
-auto inspect(Inspector& f, token_append& x) {
-  return f(caf::meta::type_name("token_append"), x.id, x.count, x.place);
-}
-template <class Inspector>
-auto inspect(Inspector& f, block_trim& x) {
-  return f(caf::meta::type_name("block_trim"), x.id, x.num_tokens, x.place);
-}
+TROUPE_MESSAGE(block_release, x.id, x.last_step, x.preempted, x.place)
+TROUPE_MESSAGE(token_append, x.id, x.count, x.place)
+TROUPE_MESSAGE(block_trim, x.id, x.num_tokens, x.place)
 
 namespace msg {
 
-template <class Inspector>
-auto inspect(Inspector& f, open_stream& x) {
-  return f(caf::meta::type_name("open_stream"), x.id, x.index, x.first);
-}
-template <class Inspector>
-auto inspect(Inspector& f, generate& x) {
-  return f(caf::meta::type_name("generate"), x.id, x.arrival, x.index, x.first, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, submit& x) {
-  return f(caf::meta::type_name("submit"), x.id, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, add_sequence& x) {
-  return f(caf::meta::type_name("add_sequence"), x.id, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, open_grammar& x) {
-  return f(caf::meta::type_name("open_grammar"), x.id, x.tenant, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, grammar_opened& x) {
-  return f(caf::meta::type_name("grammar_opened"), x.id);
-}
-template <class Inspector>
-auto inspect(Inspector& f, release_grammars& x) {
-  return f(caf::meta::type_name("release_grammars"), x.ids, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, prepare_masks& x) {
-  return f(caf::meta::type_name("prepare_masks"), x.ids, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, masks_prepared& x) {
-  return f(caf::meta::type_name("masks_prepared"), x.ids);
-}
-template <class Inspector>
-auto inspect(Inspector& f, compile_grammar& x) {
-  return f(caf::meta::type_name("compile_grammar"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, grammar_compiled& x) {
-  return f(caf::meta::type_name("grammar_compiled"), x.nanoseconds);
-}
-template <class Inspector>
-auto inspect(Inspector& f, fill_masks& x) {
-  return f(caf::meta::type_name("fill_masks"), x.step, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, apply_masks& x) {
-  return f(caf::meta::type_name("apply_masks"), x.step, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, structured_output_counts& x) {
-  return f(caf::meta::type_name("structured_output_counts"), x.open, x.waiting);
-}
-template <class Inspector>
-auto inspect(Inspector& f, abort& x) {
-  return f(caf::meta::type_name("abort"), x.id, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, describe& x) {
-  return f(caf::meta::type_name("describe"), x.id);
-}
-template <class Inspector>
-auto inspect(Inspector& f, reset_prefix_cache&) {
-  return f(caf::meta::type_name("reset_prefix_cache"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, convert_text&) {
-  return f(caf::meta::type_name("convert_text"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, reserve_step& x) {
-  return f(caf::meta::type_name("reserve_step"), x.step, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, commit_step& x) {
-  return f(caf::meta::type_name("commit_step"), x.step, x.appends, x.appended, x.trims, x.releases, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, release_blocks& x) {
-  return f(caf::meta::type_name("release_blocks"), x.releases, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, open_drafts& x) {
-  return f(caf::meta::type_name("open_drafts"), x.id, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, observe_tokens& x) {
-  return f(caf::meta::type_name("observe_tokens"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, propose_drafts& x) {
-  return f(caf::meta::type_name("propose_drafts"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, filter_drafts& x) {
-  return f(caf::meta::type_name("filter_drafts"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, index_drafts&) {
-  return f(caf::meta::type_name("index_drafts"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, step_cost& x) {
-  return f(caf::meta::type_name("step_cost"), x.rows, x.context, x.is_random, x.nanoseconds, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, forget_step_costs& x) {
-  return f(caf::meta::type_name("forget_step_costs"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, run_step& x) {
-  return f(caf::meta::type_name("run_step"), x.step, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, step_done& x) {
-  return f(caf::meta::type_name("step_done"), x.step, x.nanoseconds);
-}
-template <class Inspector>
-auto inspect(Inspector& f, first_step& x) {
-  return f(caf::meta::type_name("first_step"), x.id, x.grammar_wait);
-}
-template <class Inspector>
-auto inspect(Inspector& f, token_output& x) {
-  return f(caf::meta::type_name("token_output"), x.step, x.step_began, x.scheduled, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, stream_output& x) {
-  return f(caf::meta::type_name("stream_output"), x.step, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, stopped& x) {
-  return f(caf::meta::type_name("stopped"), x.ids, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, expire&) {
-  return f(caf::meta::type_name("expire"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, drafts_due&) {
-  return f(caf::meta::type_name("drafts_due"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, meet& x) {
-  return f(caf::meta::type_name("meet"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, runner_lost& x) {
-  return f(caf::meta::type_name("runner_lost"), x.was_killed, x.was_for_nobody, x.lacked_memory, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, runner_missed& x) {
-  return f(caf::meta::type_name("runner_missed"), x.is_excused, x.runs_on, x.has_served, x.rows);
-}
-template <class Inspector>
-auto inspect(Inspector& f, open_device& x) {
-  return f(caf::meta::type_name("open_device"), x.proof_rows, x.has_drafter, x.most_blocks, x.least_blocks,
-           x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, device_opened& x) {
-  return f(caf::meta::type_name("device_opened"), x.num_blocks, x.cache_dtype, x.kernel_path);
-}
-template <class Inspector>
-auto inspect(Inspector& f, lose_storage& x) {
-  return f(caf::meta::type_name("lose_storage"), x.last_step, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, lose_steps& x) {
-  return f(caf::meta::type_name("lose_steps"), x.last_step, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, abandon_masks& x) {
-  return f(caf::meta::type_name("abandon_masks"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, warm_up& x) {
-  return f(caf::meta::type_name("warm_up"), x.item, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, warmed_up& x) {
-  return f(caf::meta::type_name("warmed_up"), x.item, x.nanoseconds, x.succeeded, x.is_over);
-}
-template <class Inspector>
-auto inspect(Inspector& f, continue_warm_up&) {
-  return f(caf::meta::type_name("continue_warm_up"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, take_stock& x) {
-  return f(caf::meta::type_name("take_stock"), x.is_for_all, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, send_again& x) {
-  return f(caf::meta::type_name("send_again"), x.first, x.count, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, still_open& x) {
-  return f(caf::meta::type_name("still_open"), x.ids, x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, collect_tokens&) {
-  return f(caf::meta::type_name("collect_tokens"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, look_after_device&) {
-  return f(caf::meta::type_name("look_after_device"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, start_next_runner&) {
-  return f(caf::meta::type_name("start_next_runner"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, start_company&) {
-  return f(caf::meta::type_name("start_company"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, add_gateway& x) {
-  return f(caf::meta::type_name("add_gateway"), x.name, x.kind);
-}
-template <class Inspector>
-auto inspect(Inspector& f, company_failed& x) {
-  return f(caf::meta::type_name("company_failed"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, close_doors& x) {
-  return f(caf::meta::type_name("close_doors"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, drain& x) {
-  return f(caf::meta::type_name("drain"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, drained& x) {
-  return f(caf::meta::type_name("drained"), x.aborted);
-}
-template <class Inspector>
-auto inspect(Inspector& f, company_drained& x) {
-  return f(caf::meta::type_name("company_drained"), x.outcome, x.aborted);
-}
-template <class Inspector>
-auto inspect(Inspector& f, connections_closed&) {
-  return f(caf::meta::type_name("connections_closed"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, abandon_connections& x) {
-  return f(caf::meta::type_name("abandon_connections"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, abort_all& x) {
-  return f(caf::meta::type_name("abort_all"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, end_grace&) {
-  return f(caf::meta::type_name("end_grace"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, drain_company& x) {
-  return f(caf::meta::type_name("drain_company"), x.grace);
-}
-template <class Inspector>
-auto inspect(Inspector& f, reload& x) {
-  return f(caf::meta::type_name("reload"), x.number);
-}
-template <class Inspector>
-auto inspect(Inspector& f, describe_company&) {
-  return f(caf::meta::type_name("describe_company"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, count&) {
-  return f(caf::meta::type_name("count"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, gateway_counts& x) {
-  return f(caf::meta::type_name("gateway_counts"), x.streams);
-}
-template <class Inspector>
-auto inspect(Inspector& f, tokenizer_counts& x) {
-  return f(caf::meta::type_name("tokenizer_counts"), x.streams);
-}
-template <class Inspector>
-auto inspect(Inspector& f, kv_cache_counts& x) {
-  return f(caf::meta::type_name("kv_cache_counts"), x.blocks, x.free_blocks, x.consistent);
-}
-template <class Inspector>
-auto inspect(Inspector& f, request_counts& x) {
-  return f(caf::meta::type_name("request_counts"), x.running, x.waiting, x.preemptions, x.draft_tokens,
-           x.accepted_tokens);
-}
+TROUPE_MESSAGE(open_stream, x.id, x.index, x.first)
+TROUPE_MESSAGE(generate, x.id, x.arrival, x.index, x.first, x.number)
+TROUPE_MESSAGE(submit, x.id, x.number)
+TROUPE_MESSAGE(add_sequence, x.id, x.number)
+TROUPE_MESSAGE(open_grammar, x.id, x.tenant, x.number)
+TROUPE_MESSAGE(grammar_opened, x.id)
+TROUPE_MESSAGE(release_grammars, x.ids, x.number)
+TROUPE_MESSAGE(prepare_masks, x.ids, x.number)
+TROUPE_MESSAGE(masks_prepared, x.ids)
+TROUPE_MESSAGE(compile_grammar, x.number)
+TROUPE_MESSAGE(grammar_compiled, x.nanoseconds)
+TROUPE_MESSAGE(fill_masks, x.step, x.number)
+TROUPE_MESSAGE(apply_masks, x.step, x.number)
+TROUPE_MESSAGE(structured_output_counts, x.open, x.waiting)
+TROUPE_MESSAGE(abort, x.id, x.number)
+TROUPE_MESSAGE(describe, x.id)
+TROUPE_MESSAGE(reset_prefix_cache)
+TROUPE_MESSAGE(convert_text)
+TROUPE_MESSAGE(reserve_step, x.step, x.number)
+TROUPE_MESSAGE(commit_step, x.step, x.appends, x.appended, x.trims, x.releases, x.number)
+TROUPE_MESSAGE(release_blocks, x.releases, x.number)
+TROUPE_MESSAGE(open_drafts, x.id, x.number)
+TROUPE_MESSAGE(observe_tokens, x.number)
+TROUPE_MESSAGE(propose_drafts, x.number)
+TROUPE_MESSAGE(filter_drafts, x.number)
+TROUPE_MESSAGE(index_drafts)
+TROUPE_MESSAGE(step_cost, x.rows, x.context, x.is_random, x.nanoseconds, x.number)
+TROUPE_MESSAGE(forget_step_costs, x.number)
+TROUPE_MESSAGE(run_step, x.step, x.number)
+TROUPE_MESSAGE(step_done, x.step, x.nanoseconds)
+TROUPE_MESSAGE(first_step, x.id, x.grammar_wait)
+TROUPE_MESSAGE(token_output, x.step, x.step_began, x.scheduled, x.number)
+TROUPE_MESSAGE(stream_output, x.step, x.number)
+TROUPE_MESSAGE(stopped, x.ids, x.number)
+TROUPE_MESSAGE(expire)
+TROUPE_MESSAGE(drafts_due)
+TROUPE_MESSAGE(meet, x.number)
+TROUPE_MESSAGE(runner_lost, x.was_killed, x.was_for_nobody, x.lacked_memory, x.number)
+TROUPE_MESSAGE(runner_missed, x.is_excused, x.runs_on, x.has_served, x.rows)
+TROUPE_MESSAGE(open_device, x.proof_rows, x.has_drafter, x.most_blocks, x.least_blocks, x.number)
+TROUPE_MESSAGE(device_opened, x.num_blocks, x.cache_dtype, x.kernel_path)
+TROUPE_MESSAGE(lose_storage, x.last_step, x.number)
+TROUPE_MESSAGE(lose_steps, x.last_step, x.number)
+TROUPE_MESSAGE(abandon_masks, x.number)
+TROUPE_MESSAGE(warm_up, x.item, x.number)
+TROUPE_MESSAGE(warmed_up, x.item, x.nanoseconds, x.succeeded, x.is_over)
+TROUPE_MESSAGE(continue_warm_up)
+TROUPE_MESSAGE(take_stock, x.is_for_all, x.number)
+TROUPE_MESSAGE(send_again, x.first, x.count, x.number)
+TROUPE_MESSAGE(still_open, x.ids, x.number)
+TROUPE_MESSAGE(collect_tokens)
+TROUPE_MESSAGE(look_after_device)
+TROUPE_MESSAGE(start_next_runner)
+TROUPE_MESSAGE(start_company)
+TROUPE_MESSAGE(add_gateway, x.name, x.kind)
+TROUPE_MESSAGE(company_failed, x.number)
+TROUPE_MESSAGE(close_doors, x.number)
+TROUPE_MESSAGE(drain, x.number)
+TROUPE_MESSAGE(drained, x.aborted)
+TROUPE_MESSAGE(company_drained, x.outcome, x.aborted)
+TROUPE_MESSAGE(connections_closed)
+TROUPE_MESSAGE(abandon_connections, x.number)
+TROUPE_MESSAGE(abort_all, x.number)
+TROUPE_MESSAGE(end_grace)
+TROUPE_MESSAGE(drain_company, x.grace)
+TROUPE_MESSAGE(reload, x.number)
+TROUPE_MESSAGE(describe_company)
+TROUPE_MESSAGE(count)
+TROUPE_MESSAGE(gateway_counts, x.streams)
+TROUPE_MESSAGE(tokenizer_counts, x.streams)
+TROUPE_MESSAGE(kv_cache_counts, x.blocks, x.free_blocks, x.consistent)
+TROUPE_MESSAGE(request_counts, x.running, x.waiting, x.preemptions, x.draft_tokens, x.accepted_tokens)
+
+#undef TROUPE_MESSAGE
 
 // "submit" for msg::submit, as its inspect() has it.
 struct message_namer {
