@@ -8,17 +8,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/company_board.hpp"
 #include "actors/company_limits.hpp"
 #include "actors/drain_outcome.hpp"
+#include "actors/grammar_options.hpp"
 #include "actors/load_engine.hpp"
 #include "actors/net/company_report.hpp"
 #include "actors/net/engine_port.hpp"
 #include "actors/net/trace_exporter.hpp"
 #include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/warm_up_course.hpp"
-#include "runtime/grammar/grammar_cache.hpp"
 #include "runtime/result.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
@@ -56,12 +57,7 @@ struct company_options {
 
   warm_up_mode warm_up = warm_up_mode::lazy;
 
-  grammar::grammar_limits grammars;  // what one grammar may cost
-  grammar::grammar_cache_limits grammar_cache;
-  bool grammar_jump_forward = false;  // tokens that a grammar leaves no choice about take no step each
-  std::size_t grammar_threads = 1;    // that fill masks
-  // Of work that a step waits for: see grammar_sessions.
-  std::uint64_t grammar_mask_steps_per_step = grammar::usual_mask_steps_per_step;
+  grammar_options grammars;
 
   std::optional<drafter_options> drafts;  // how drafts are made; unset: there are none
 

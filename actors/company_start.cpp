@@ -27,7 +27,7 @@ result<void> check(const company_options& options) {
                 "tokenizer_workers");
   if (options.actor_threads < 1 || options.actor_threads > 64)
     return fail(error_code::invalid_argument, "actor_threads must be between 1 and 64", "actor_threads");
-  if (options.grammar_threads > 64)
+  if (options.grammars.mask_threads > 64)
     return fail(error_code::invalid_argument, "grammar_threads must be at most 64", "grammar_threads");
   if (options.drafts && (options.drafts->config.num_speculative_tokens < 1 ||
                          options.drafts->config.num_speculative_tokens > 64))
@@ -82,6 +82,29 @@ std::shared_ptr<net::trace_exporter> open_traces(const company_options& options,
       });
 }
 
+// All but what the company itself keeps: its limits, its metrics, its board and its directory.
+supervisor_parts parts_of(const company_options& options, loaded_engine engine) {
+  supervisor_parts parts;
+  parts.device = {std::move(engine.device), std::move(engine.draft)};
+  parts.open_device = std::move(engine.open_device);
+  parts.open_last_resort = std::move(engine.open_last_resort);
+  parts.process = std::move(engine.process);
+  parts.steps = std::move(engine.steps);
+  parts.warm_up = options.warm_up;
+  parts.vocabulary = engine.vocabulary;
+  parts.tokenizer.chat = engine.chat;
+  parts.tokenizer.limits.vocab_size = engine.vocabulary->vocab_size();
+  parts.tokenizer.limits.max_logprobs = options.max_logprobs;
+  parts.tokenizer.max_model_len = engine.max_model_len;
+  parts.tokenizer.request_timeout = options.request_timeout;
+  parts.tokenizer.queue_timeout = options.queue_timeout;
+  parts.tokenizer.allow_auto_truncate = options.allow_auto_truncate;
+  parts.tokenizer_workers = options.tokenizer_workers;
+  parts.grammars = options.grammars;
+  parts.drafts = options.drafts;
+  return parts;
+}
+
 }  // namespace
 
 void company::state::open_system(const company_options& options) {
@@ -106,39 +129,11 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   ports.vocabulary = engine.vocabulary;
   traces = open_traces(options, ports.metrics);
 
-  supervisor_parts parts;
-  parts.limits = std::move(*limits);
-  parts.tokenizer.vocabulary = engine.vocabulary;
-  parts.tokenizer.chat = engine.chat;
-  parts.tokenizer.limits.vocab_size = ports.card.vocab_size;
-  parts.tokenizer.limits.max_logprobs = options.max_logprobs;
-  parts.tokenizer.max_model_len = engine.max_model_len;
-  parts.tokenizer.request_timeout = options.request_timeout;
-  parts.tokenizer.queue_timeout = options.queue_timeout;
-  parts.tokenizer.allow_auto_truncate = options.allow_auto_truncate;
-  parts.tokenizer.metrics = ports.metrics;
-  parts.tokenizer_workers = options.tokenizer_workers;
-  parts.grammars = options.grammars;
-  parts.grammar_cache = options.grammar_cache;
-  parts.grammar_jump_forward = options.grammar_jump_forward;
-  parts.grammar_threads = options.grammar_threads;
-  parts.grammar_mask_steps_per_step = options.grammar_mask_steps_per_step;
-  parts.drafts = options.drafts;
-  parts.device = {std::move(engine.device), std::move(engine.draft)};
-  parts.open_device = std::move(engine.open_device);
-  parts.open_last_resort = std::move(engine.open_last_resort);
   process = engine.process;
-  parts.process = std::move(engine.process);
+  supervisor_parts parts = parts_of(options, std::move(engine));
+  parts.limits = std::move(*limits);
+  parts.metrics = metrics;
   parts.board = board;
-  parts.buckets = std::move(engine.buckets);
-  parts.pad_to_buckets = engine.pad_to_buckets;
-  parts.padded = engine.padded;
-  parts.graphs = std::move(engine.graphs);
-  parts.warm_up = options.warm_up;
-  parts.tune = engine.tune;
-  parts.tuned = std::move(engine.tuned);
-  parts.tuning_file = std::move(engine.tuning_file);
-  parts.tuned_for = std::move(engine.tuned_for);
   parts.directory = directory;
   supervisor = system->spawn(supervisor_behavior, std::move(parts));
   supervisor->attach_functor([board = board](const caf::error& reason) {

@@ -65,18 +65,18 @@ result<model_files> read_files(executor_place& place, const engine_options& opti
 // Its buckets, and the plans that it runs by as far as an earlier start has left them.
 result<void> set_up_steps(loaded_engine& engine, const engine_options& options, const started_device& started,
                           std::int32_t num_blocks) {
-  engine.pad_to_buckets = options.pad_to_buckets;
-  engine.padded = started.padded;
-  engine.graphs = started.graphs;
+  engine.steps.pad_to_buckets = options.pad_to_buckets;
+  engine.steps.padded = started.padded;
+  engine.steps.graphs = started.graphs;
   auto buckets = make_buckets(options.bucketing, sizes_of(options, engine.max_model_len, num_blocks));
   if (!buckets) return tl::unexpected<error>(buckets.error());
   if (started.too_many_rows) remove_from(*buckets, *started.too_many_rows);
-  engine.buckets = std::move(*buckets);
-  engine.tuned_for = tuning_key_of(*engine.device, options.threads);
-  engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
-  engine.tune = options.tune && engine.device->plans() != nullptr;
-  if (engine.tune && use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file))
-    for (const auto& [rows, plan] : engine.device->plans()->chosen()) engine.tuned.insert(rows);
+  engine.steps.buckets = std::move(*buckets);
+  engine.steps.tuned_for = tuning_key_of(*engine.device, options.threads);
+  engine.steps.tuning_file = tuning_path(engine.steps.tuned_for, options.tuning_file, options.tuning_folder);
+  engine.steps.tune = options.tune && engine.device->plans() != nullptr;
+  if (engine.steps.tune && use_kept_tuning(*engine.device, engine.steps.tuned_for, engine.steps.tuning_file))
+    for (const auto& [rows, plan] : engine.device->plans()->chosen()) engine.steps.tuned.insert(rows);
   return {};
 }
 
@@ -87,8 +87,8 @@ result<void> add_draft_model(loaded_engine& engine, const started_device& starte
   if (!drafting) return tl::unexpected<error>(drafting.error());
   engine.draft = std::move(*drafting);
   if (engine.draft->wants_tuning()) {  // the same steps, whatever is known of the model's own
-    engine.tune = true;
-    engine.tuned.clear();
+    engine.steps.tune = true;
+    engine.steps.tuned.clear();
   }
   return {};
 }
@@ -131,8 +131,8 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
                          started->options,
                          started->last_resort,
                          started->padded,
-                         engine.tuned_for,
-                         engine.tuning_file,
+                         engine.steps.tuned_for,
+                         engine.steps.tuning_file,
                          started->choices,
                          files.draft,
                          started->draft_choices,

@@ -7,17 +7,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "actors/engine_steps.hpp"
 #include "runtime/bucketing/make_buckets.hpp"
 #include "runtime/chat_template/chat_template.hpp"
 #include "runtime/drafting/speculative_config.hpp"
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/cuda_support.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor/pad_batch.hpp"
 #include "runtime/executor/tuning_file.hpp"
 #include "runtime/isolation/runner_process.hpp"
 #include "runtime/result.hpp"
@@ -117,17 +116,7 @@ struct loaded_engine {
   std::shared_ptr<const chat_template> chat;
   std::string name;                // the file's name without its extension
   std::int32_t max_model_len = 0;  // longest context in tokens
-  bucket_plan buckets;             // what its steps are rounded up to, or counted by
-  bool pad_to_buckets = false;
-  // The largest step that the device takes, where that is more than the scheduler plans; else 0.
-  padded_limits padded;
-  std::vector<std::int32_t> graphs;  // rows of the decode steps that the device captures
-  // Whether the device's plans are to be chosen, but for steps of so many rows; what for, and where they are
-  // kept.
-  bool tune = false;
-  std::set<std::int32_t> tuned = {};
-  tuning_key tuned_for;
-  std::filesystem::path tuning_file;
+  engine_steps steps;
 };
 
 // Has `device` run by the plans that `file` keeps for the key; for how many row counts they are. Errors:

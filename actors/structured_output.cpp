@@ -11,10 +11,10 @@
 namespace troupe {
 void structured_output_state::start(structured_output_parts parts) {
   parts_ = std::move(parts);
-  sessions_ = grammar::grammar_sessions(parts_.jump_forward ? parts_.vocabulary : nullptr,
-                                        parts_.mask_steps_per_step);
-  queue_ = std::make_unique<grammar::compile_queue>(parts_.cache, parts_.vocabulary);
-  team_ = std::make_unique<grammar::mask_team>(parts_.mask_threads);
+  sessions_ = grammar::grammar_sessions(parts_.grammars.jump_forward ? parts_.vocabulary : nullptr,
+                                        parts_.grammars.mask_steps_per_step);
+  queue_ = std::make_unique<grammar::compile_queue>(parts_.grammars.cache, parts_.vocabulary);
+  team_ = std::make_unique<grammar::mask_team>(parts_.grammars.mask_threads);
 }
 
 void structured_output_state::meet(const company_roster& roster) {
@@ -31,7 +31,7 @@ caf::result<msg::grammar_opened, error_ptr> structured_output_state::open(const 
                                                                           const grammar_spec_ptr& spec) {
   const request_id id = request.id;
   // Before it waits, since those who wait hold their texts.
-  if (const auto checked = grammar::check_size(*spec, parts_.limits); !checked) {
+  if (const auto checked = grammar::check_size(*spec, parts_.grammars.limits); !checked) {
     parts_.metrics->add_grammars_refused(1);
     return {msg::grammar_opened{id}, std::make_shared<const error>(checked.error())};
   }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/grammar_options.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/outbox.hpp"
 #include "metrics/engine_metrics.hpp"
@@ -18,12 +19,8 @@
 namespace troupe {
 
 struct structured_output_parts {
-  grammar::grammar_cache_limits cache;
-  grammar::grammar_limits limits;
-  std::size_t mask_threads = 1;  // that fill masks, the actor's own included
+  grammar_options grammars;
   tokenizer_ptr vocabulary;
-  bool jump_forward = false;  // see grammar_sessions, as is
-  std::uint64_t mask_steps_per_step = grammar::usual_mask_steps_per_step;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
 

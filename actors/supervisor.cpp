@@ -38,7 +38,7 @@ void supervisor_state::prepare(supervisor_parts parts) {
   }
   limits_at_start_ = parts_.limits;
   backoff_ = restart_backoff(parts_.pauses);
-  vocabulary_ = std::make_shared<grammar::lazy_token_trie>(parts_.tokenizer.vocabulary);
+  vocabulary_ = std::make_shared<grammar::lazy_token_trie>(parts_.vocabulary);
   const std::int32_t tokenizers = parts_.tokenizer_workers + 1;
   roster_.tokenizers.resize(static_cast<std::size_t>(tokenizers));
   tree_ = supervision_tree(supervision_of(tokenizers, parts_.drafts.has_value()));
@@ -79,7 +79,7 @@ std::optional<std::string> supervisor_state::silent_member() const {
   for (const auto& [address, role] : members_) {
     const std::string& kind = roles_.at(role).kind;
     if (!asked_at_ || kind == model_runner_state::name) continue;
-    const auto pulse = parts_.tokenizer.metrics->pulse(address.id());
+    const auto pulse = parts_.metrics->pulse(address.id());
     const auto answered = pulse ? pulse->last_answer() : std::nullopt;
     const std::chrono::nanoseconds patience = kind == grammar_compiler_state::name
                                                   ? parts_.board->patience_for_compiling()
@@ -182,7 +182,7 @@ void supervisor_state::start_stopped() {
     if (to_start_.erase(each) == 0) continue;
     left_out_.erase(each);
     spdlog::warn("actor {} is started again", each);
-    parts_.tokenizer.metrics->actor(roles_.at(each).kind).add_restart();
+    parts_.metrics->actor(roles_.at(each).kind).add_restart();
     ++restarts_[each];
     roles_.at(each).start();
   }
@@ -212,7 +212,7 @@ void supervisor_state::fail(const std::string& role, const std::string& why) {
 
 supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,
                                                     supervisor_parts parts) {
-  const auto metrics = parts.tokenizer.metrics;
+  const auto metrics = parts.metrics;
   self->state.prepare(std::move(parts));
   return measured(
       self, metrics, [self](const msg::start_company&) { return self->state.start(); },

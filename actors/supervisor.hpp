@@ -3,17 +3,17 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "actors/company_board.hpp"
 #include "actors/company_directory.hpp"
+#include "actors/engine_steps.hpp"
+#include "actors/grammar_options.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/model_runner.hpp"
 #include "actors/net/last_words.hpp"
@@ -22,10 +22,7 @@
 #include "actors/tokenizer.hpp"
 #include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor/pad_batch.hpp"
-#include "runtime/executor/tuning_file.hpp"
 #include "runtime/executor/warm_up_course.hpp"
-#include "runtime/grammar/grammar_cache.hpp"
 #include "runtime/grammar/lazy_token_trie.hpp"
 #include "runtime/supervision/opening_watch.hpp"
 #include "runtime/supervision/restart_backoff.hpp"
@@ -40,13 +37,11 @@ struct supervisor_parts {
   device_opener open_last_resort;         // in place of that where it does not help any more; unset: nothing
   std::optional<device_process> process;  // of the device; nothing: this one
   scheduler_limits limits;                // num_blocks and block_size are the device's
-  tokenizer_parts tokenizer;
+  tokenizer_ptr vocabulary;
+  std::shared_ptr<metrics::engine_metrics> metrics;
+  tokenizer_parts tokenizer;  // of each; these two, and what the device's memory bounds, are added
   std::int32_t tokenizer_workers = 2;
-  grammar::grammar_limits grammars;  // of one grammar
-  grammar::grammar_cache_limits grammar_cache;
-  bool grammar_jump_forward = false;
-  std::size_t grammar_threads = 1;  // that fill masks
-  std::uint64_t grammar_mask_steps_per_step = grammar::usual_mask_steps_per_step;
+  grammar_options grammars;
   std::optional<drafter_options> drafts;  // unset: nobody guesses
   // The runner, the tokenizers of long texts and the compilers of grammars get threads of their own; false:
   // everybody runs where the system says.
@@ -54,15 +49,8 @@ struct supervisor_parts {
   restart_pauses pauses;  // of the runner
   std::shared_ptr<company_board> board;
   std::shared_ptr<company_directory> directory;
-  bucket_plan buckets;
-  bool pad_to_buckets = false;
-  padded_limits padded;  // the largest step of the device, where that is more than the scheduler plans
-  std::vector<std::int32_t> graphs;  // rows of the decodes that the device captures, before somebody waits
+  engine_steps steps;
   warm_up_mode warm_up = warm_up_mode::lazy;
-  bool tune = false;             // the warm-up chooses the device's plans, but for ...
-  std::set<std::int32_t> tuned;  // ... steps of so many rows, and keeps them here:
-  std::filesystem::path tuning_file;
-  tuning_key tuned_for;
   std::function<steady_time()> device_clock = std::chrono::steady_clock::now;  // of what its steps take
   // Of whoever looks at the board, which may be another one than actors have.
   std::function<steady_time()> board_clock = std::chrono::steady_clock::now;

@@ -29,7 +29,7 @@ void supervisor_state::report(company_call& call) const {
   const net::engine_status status = parts_.board->status(self_->clock().now());
   report.status = status.live && status.ready ? "ready" : status.reason;
   report.supervisor.state = net::actor_state::running;
-  add_signs_of_life(*parts_.tokenizer.metrics, self_->id(), report.supervisor);
+  add_signs_of_life(*parts_.metrics, self_->id(), report.supervisor);
   report.tree = report_of(tree_.describe(self_->clock().now()));
   call.reply(std::move(report));
 }
@@ -59,7 +59,7 @@ net::actor_report supervisor_state::report_of(const std::string& role) const {
   }
   const bool is_opening = role == model_runner_state::name && !roster_.model_runner;
   report.state = is_opening ? net::actor_state::starting : net::actor_state::running;
-  add_signs_of_life(*parts_.tokenizer.metrics, member->first.id(), report);
+  add_signs_of_life(*parts_.metrics, member->first.id(), report);
   return report;
 }
 

@@ -39,9 +39,9 @@ void supervisor_state::add_model_runner() {
       open = [there](bool) -> result<runner_device> { return there; };
     left_behind_ = std::make_shared<runner_device>();
     const model_runner_actor runner =
-        spawn({std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets, parts_.tokenizer.metrics,
-               parts_.tuning_file, parts_.tuned_for, parts_.device_clock, left_behind_,
-               [board = parts_.board] { return board->is_stopping(); }});
+        spawn({std::move(open), step_costs_, parts_.steps.buckets, parts_.steps.pad_to_buckets,
+               parts_.metrics, parts_.steps.tuning_file, parts_.steps.tuned_for, parts_.device_clock,
+               left_behind_, [board = parts_.board] { return board->is_stopping(); }});
     watch(runner, model_runner_state::name);
     open_device(runner);
   };
@@ -60,7 +60,7 @@ void supervisor_state::vacate_model_runner() {
   if (device_.opening && !runner_end_.was_killed) failed_openings_ += has_hung ? most_failed_openings : 1;
   roster_.model_runner = nullptr;
   device_ = {};
-  parts_.tokenizer.metrics->set_runner_process({});
+  parts_.metrics->set_runner_process({});
 }
 
 void supervisor_state::open_device(const model_runner_actor& runner) {
@@ -77,8 +77,8 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
 // The CPU that takes another device's place computes and stores in another type.
 void supervisor_state::note_device(const msg::device_opened& opened) {
   layout_.dtype = opened.cache_dtype;
-  parts_.tokenizer.metrics->set_cache_config({layout_.block_size, opened.num_blocks, layout_.dtype});
-  parts_.tokenizer.metrics->set_kernel_path(opened.kernel_path);
+  parts_.metrics->set_cache_config({layout_.block_size, opened.num_blocks, layout_.dtype});
+  parts_.metrics->set_kernel_path(opened.kernel_path);
 }
 
 void supervisor_state::on_device_opened(const model_runner_actor& runner, const msg::device_opened& opened) {
@@ -91,10 +91,10 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, const 
     parts_.board->runner_is_back(self_->clock().now());
   }
   if (parts_.process)
-    parts_.tokenizer.metrics->set_runner_process({parts_.process->id(), parts_.process->ended_cpu_seconds()});
+    parts_.metrics->set_runner_process({parts_.process->id(), parts_.process->ended_cpu_seconds()});
   if (is_on_last_resort_) {
     parts_.board->degraded("the device is lost: the model runs on the CPU");
-    parts_.tokenizer.metrics->set_degraded();
+    parts_.metrics->set_degraded();
   }
   note_device(opened);
   note_blocks_of_device(opened.num_blocks);
@@ -108,7 +108,8 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, const 
     spdlog::info("the model runner is back");
     if (!parts_.process && is_another) give_back_memory();
     const bool has_no_graphs = is_another || has_another_cache;
-    if (!is_on_last_resort_ && has_no_graphs && !parts_.graphs.empty()) course_.repeat(warm_up_phase::decode);
+    if (!is_on_last_resort_ && has_no_graphs && !parts_.steps.graphs.empty())
+      course_.repeat(warm_up_phase::decode);
     go_on_warming_up();
   } else {
     start_warm_up();
@@ -228,7 +229,7 @@ void supervisor_state::ask_for_blame() {
 void supervisor_state::replace_runner(msg::runner_missed missed) {
   if (!std::exchange(awaits_blame_, false)) return;
   if (has_left_device(missed)) return pass_device_on();
-  parts_.tokenizer.metrics->set_gpu({});  // not before: a device that is passed on goes on counting
+  parts_.metrics->set_gpu({});  // not before: a device that is passed on goes on counting
   const shortage lacked = std::exchange(runner_end_.lacked_memory, shortage::none);
   if (lacked != shortage::none) {
     left_behind_.reset();

@@ -71,12 +71,13 @@ void supervisor_state::add_role(const std::string& name, const char* kind, Handl
 
 // The order is the tree's, not this one's.
 void supervisor_state::add_roles() {
-  const auto& metrics = parts_.tokenizer.metrics;
+  const auto& metrics = parts_.metrics;
   add_model_runner();
-  add_role<grammar_compiler_actor>(quick_compiler, grammar_compiler_state::name, roster_.compilers.quick,
-                                   [this] { return spawn_compiler(grammar::quick_limits(parts_.grammars)); });
+  add_role<grammar_compiler_actor>(
+      quick_compiler, grammar_compiler_state::name, roster_.compilers.quick,
+      [this] { return spawn_compiler(grammar::quick_limits(parts_.grammars.limits)); });
   add_role<grammar_compiler_actor>(patient_compiler, grammar_compiler_state::name, roster_.compilers.patient,
-                                   [this] { return spawn_compiler(parts_.grammars); });
+                                   [this] { return spawn_compiler(parts_.grammars.limits); });
   add_role<scheduler_actor>(scheduler_state::name, scheduler_state::name, roster_.scheduler, [this, metrics] {
     const scheduler_actor scheduler =
         self_->spawn(scheduler_behavior, scheduler_parts{parts_.limits, parts_.board, metrics});
@@ -93,9 +94,8 @@ void supervisor_state::add_roles() {
       [this, metrics] {
         return self_->spawn(
             structured_output_behavior,
-            structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.grammar_threads,
-                                    parts_.tokenizer.vocabulary, parts_.grammar_jump_forward,
-                                    parts_.grammar_mask_steps_per_step, metrics});
+            structured_output_parts{
+                .grammars = parts_.grammars, .vocabulary = parts_.vocabulary, .metrics = metrics});
       });
   add_role<drafter_actor>(drafter_state::name, drafter_state::name, roster_.drafter, [this, metrics] {
     return parts_.drafts->config.method == speculative_method::draft_model
@@ -116,13 +116,15 @@ void supervisor_state::add_roles() {
 }
 
 grammar_compiler_actor supervisor_state::spawn_compiler(const grammar::grammar_limits& limits) {
-  const grammar_compiler_parts compiler{vocabulary_, limits, parts_.detach, parts_.tokenizer.metrics};
+  const grammar_compiler_parts compiler{vocabulary_, limits, parts_.detach, parts_.metrics};
   return parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
                        : self_->spawn(grammar_compiler_behavior, compiler);
 }
 
 tokenizer_actor supervisor_state::spawn_tokenizer(bool long_texts) {
   tokenizer_parts parts = parts_.tokenizer;
+  parts.vocabulary = parts_.vocabulary;
+  parts.metrics = parts_.metrics;
   parts.max_sequence_len = static_cast<std::int32_t>(
       std::min<std::int64_t>(parts.max_model_len, std::int64_t{layout_.num_blocks} * layout_.block_size));
   parts.max_prompt_bytes = largest_prompt(*parts.vocabulary, parts.max_model_len);

@@ -35,32 +35,33 @@ bool drafts_wait_for_costs(const supervisor_parts& parts) {
 }  // namespace
 
 void supervisor_state::start_warm_up() {
-  step_limits_ = {.max_rows = std::max(limits_at_start_.max_num_batched_tokens, parts_.padded.rows),
-                  .max_sequences = std::max(limits_at_start_.max_num_seqs, parts_.padded.sequences),
+  step_limits_ = {.max_rows = std::max(limits_at_start_.max_num_batched_tokens, parts_.steps.padded.rows),
+                  .max_sequences = std::max(limits_at_start_.max_num_seqs, parts_.steps.padded.sequences),
                   .max_model_len = parts_.limits.max_model_len,
                   .block_size = layout_.block_size};
   const warm_up_mode mode = parts_.warm_up;
   const auto extent =
       mode == warm_up_mode::full ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
   course_ = warm_up_course(
-      warm_up_items(parts_.buckets, step_limits_, layout_.block_size, extent,
-                    {.tune = parts_.tune, .tuned = parts_.tuned, .verification = parts_.drafts.has_value()},
-                    parts_.graphs),
+      warm_up_items(
+          parts_.steps.buckets, step_limits_, layout_.block_size, extent,
+          {.tune = parts_.steps.tune, .tuned = parts_.steps.tuned, .verification = parts_.drafts.has_value()},
+          parts_.steps.graphs),
       mode);
   if (mode == warm_up_mode::skip && drafts_wait_for_costs(parts_))
     spdlog::warn(
         "nothing will be drafted: what verifying drafts costs is measured by the warm-up, which is left out. "
         "Leave out --skip-warmup and --enforce-eager, or say \"adaptive\": false in --speculative-config");
-  const bool are_used = parts_.pad_to_buckets || mode == warm_up_mode::full;
+  const bool are_used = parts_.steps.pad_to_buckets || mode == warm_up_mode::full;
   const auto level = are_used ? spdlog::level::info : spdlog::level::debug;
   if (mode != warm_up_mode::skip)
-    for (const std::string& line : describe(parts_.buckets)) spdlog::log(level, "{}", line);
+    for (const std::string& line : describe(parts_.steps.buckets)) spdlog::log(level, "{}", line);
   go_on_warming_up();
 }
 
 void supervisor_state::go_on_warming_up() {
   if (failed_ || is_warming_up_ || !roster_.model_runner) return;
-  parts_.tokenizer.metrics->set_warmup_progress(course_.share());
+  parts_.metrics->set_warmup_progress(course_.share());
   if (course_.ready() && !std::exchange(ready_, true)) parts_.board->ready();
   if (course_.finished()) return warn_of_unknown_costs();
   if (!ready_) return warm_up_item_now();
@@ -70,9 +71,9 @@ void supervisor_state::go_on_warming_up() {
 // Of the buckets of the runners to come; this one has seen to its own.
 void supervisor_state::leave_out(const warm_up_item& item) {
   if (item.is_for_graph) return;  // that says nothing of a bucket of the same shape
-  if (item.phase == warm_up_phase::prompt) std::erase(parts_.buckets.prompt, item.shape);
-  if (item.phase == warm_up_phase::decode) std::erase(parts_.buckets.decode, item.shape);
-  if (item.phase == warm_up_phase::unified) std::erase(parts_.buckets.unified, item.unified);
+  if (item.phase == warm_up_phase::prompt) std::erase(parts_.steps.buckets.prompt, item.shape);
+  if (item.phase == warm_up_phase::decode) std::erase(parts_.steps.buckets.decode, item.shape);
+  if (item.phase == warm_up_phase::unified) std::erase(parts_.steps.buckets.unified, item.unified);
 }
 
 // By the steps that are interpolated between: of one row, and of the most that are timed.
@@ -163,8 +164,8 @@ void supervisor_state::warm_up_item_now() {
     spdlog::info(
         "tuning: {} sizes of steps are timed, the smallest first{}", item.count,
         ready_ ? ", while nothing runs; a request that comes waits for the step that is being timed" : "");
-  auto task = std::make_shared<warm_up_task>(warm_up_task{
-      item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
+  auto task = std::make_shared<warm_up_task>(
+      warm_up_task{item, scratch_batch(item, layout_, step_limits_, parts_.vocabulary->vocab_size())});
   task->batch.needs_graph = smaller_cache().has_value();
   parts_.board->warm_up_step_started(self_->clock().now(), work_of(task->batch));
   out_.ask(roster_.model_runner, msg::warm_up{course_.done()}, warm_up_task_ptr(std::move(task)))
@@ -213,7 +214,7 @@ void supervisor_state::tell_step_cost(const scheduler_actor& scheduler, const ti
 
 void supervisor_state::announce_sampler() const {
   for (const std::string& line :
-       describe_sampler_warm_up(sampler_batch_sizes(parts_.buckets, step_limits_.max_rows)))
+       describe_sampler_warm_up(sampler_batch_sizes(parts_.steps.buckets, step_limits_.max_rows)))
     spdlog::info("{}", line);
 }
 

@@ -59,6 +59,18 @@ grammar::grammar_limits to_grammar_limits(const config::settings& settings) {
   return out;
 }
 
+grammar_options to_grammar_options(const config::settings& settings) {
+  grammar_options out;
+  out.limits = to_grammar_limits(settings);
+  out.cache = {settings.grammar_cache_memory, settings.grammar_refusal_time};
+  out.jump_forward = settings.grammar_jump_forward;
+  // Beside a forward pass on few cores another thread costs the step more than it saves the masks.
+  out.mask_threads = static_cast<std::size_t>(
+      settings.grammar_threads > 0 ? settings.grammar_threads : std::clamp(usable_cores() / 2, 1, 4));
+  out.mask_steps_per_step = static_cast<std::uint64_t>(settings.grammar_mask_steps_per_step);
+  return out;
+}
+
 // "off" and nothing at all mean: no drafts.
 result<std::optional<drafter_options>> to_drafts(const config::settings& settings) {
   const std::string& text = settings.speculative_config;
@@ -157,13 +169,7 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.engine.max_steps_in_flight = out.scheduling.max_steps_in_flight;
   out.allow_auto_truncate = settings.allow_auto_truncate;
   out.tokenizer_workers = settings.tokenizer_workers;
-  out.grammars = to_grammar_limits(settings);
-  out.grammar_jump_forward = settings.grammar_jump_forward;
-  out.grammar_mask_steps_per_step = static_cast<std::uint64_t>(settings.grammar_mask_steps_per_step);
-  out.grammar_cache = {settings.grammar_cache_memory, settings.grammar_refusal_time};
-  // Beside a forward pass on few cores another thread costs the step more than it saves the masks.
-  out.grammar_threads = static_cast<std::size_t>(
-      settings.grammar_threads > 0 ? settings.grammar_threads : std::clamp(usable_cores() / 2, 1, 4));
+  out.grammars = to_grammar_options(settings);
   return out;
 }
 

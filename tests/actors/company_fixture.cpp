@@ -100,18 +100,18 @@ stage::stage(company_setup setup)
   parts.limits.max_steps_in_flight = setup.max_steps_in_flight;
   parts.limits.enable_prefix_caching = setup.enable_prefix_caching;
   parts.limits.end_tokens = {end_token};
-  parts.tokenizer.vocabulary = byte_vocabulary();
+  parts.vocabulary = byte_vocabulary();
   parts.tokenizer.chat = std::make_shared<const chat_template>(chat_template::chatml());
   parts.tokenizer.limits.vocab_size = end_token + 1;
   parts.tokenizer.max_model_len = setup.max_model_len;
   parts.tokenizer.request_timeout = setup.request_timeout;
   parts.tokenizer.allow_auto_truncate = setup.allow_auto_truncate;
-  parts.tokenizer.metrics = make_company_metrics("m", std::nullopt);
+  parts.metrics = make_company_metrics("m", std::nullopt);
   parts.tokenizer_workers = setup.tokenizer_workers;
   parts.detach = false;
-  parts.grammars = setup.grammars;
-  parts.buckets = setup.buckets;
-  parts.pad_to_buckets = setup.pad_to_buckets;
+  parts.grammars.limits = setup.grammars;
+  parts.steps.buckets = setup.buckets;
+  parts.steps.pad_to_buckets = setup.pad_to_buckets;
   parts.warm_up = setup.warm_up;
   parts.pauses = {std::chrono::nanoseconds(0), std::chrono::nanoseconds(0)};
   parts.board = board_;
@@ -121,8 +121,8 @@ stage::stage(company_setup setup)
   parts.directory = directory_;
   port_parts& ports = ports_;
   ports.board = board_;
-  ports.metrics = parts.tokenizer.metrics;
-  ports.vocabulary = parts.tokenizer.vocabulary;
+  ports.metrics = parts.metrics;
+  ports.vocabulary = parts.vocabulary;
 
   supervisor_ = system_.spawn(supervisor_behavior, std::move(parts));
   query<company_roster_ptr>(supervisor_, msg::start_company{});

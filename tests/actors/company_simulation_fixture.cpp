@@ -195,10 +195,10 @@ class simulation {
                              open_draft_model()};
       };
       parts.tokenizer.queue_timeout = setup_.queue_timeout;
-      parts.grammars = company_grammar_limits;
-      parts.grammar_cache.max_bytes = setup_.grammar_memory;
-      parts.grammar_jump_forward = setup_.jump_forward;
-      parts.grammar_mask_steps_per_step = setup_.mask_steps;
+      parts.grammars.limits = company_grammar_limits;
+      parts.grammars.cache.max_bytes = setup_.grammar_memory;
+      parts.grammars.jump_forward = setup_.jump_forward;
+      parts.grammars.mask_steps_per_step = setup_.mask_steps;
       parts.drafts = setup_.drafts;
       parts.device_clock = [this] { return device_time_ += draw_moment(); };
     };

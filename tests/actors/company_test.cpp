@@ -477,7 +477,7 @@ TEST_F(CompanyOnThreads, RefusesOptionsThatMakeNoSense) {
   odd.actor_threads = -1;
   EXPECT_EQ(company::start(odd).error().param, "actor_threads");
   odd = options();
-  odd.grammar_threads = 100'000;
+  odd.grammars.mask_threads = 100'000;
   EXPECT_EQ(company::start(odd).error().param, "grammar_threads");
   for (const std::int32_t drafts : {-1, 0, 65}) {
     odd = options();

@@ -18,7 +18,7 @@ namespace {
 company_setup impatient_company(std::int32_t max_steps_in_flight) {
   company_setup setup;
   setup.max_steps_in_flight = max_steps_in_flight;
-  setup.adjust = [](supervisor_parts& parts) { parts.grammar_mask_steps_per_step = 4; };
+  setup.adjust = [](supervisor_parts& parts) { parts.grammars.mask_steps_per_step = 4; };
   return setup;
 }
 

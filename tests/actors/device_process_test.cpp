@@ -110,7 +110,7 @@ TEST(DeviceProcess, ThatHangsInTheWarmUpIsKilledLikeAnyOther) {
   setup.warm_up = warm_up_mode::lazy;
   setup.adjust = [adjust = setup.adjust](supervisor_parts& parts) {
     adjust(parts);
-    parts.tune = true;  // which is begun once nothing has run for two seconds
+    parts.steps.tune = true;  // which is begun once nothing has run for two seconds
   };
   stage stage(setup);
   stage.run();

@@ -160,11 +160,12 @@ TEST(DraftModelActors, BothModelsAreTunedAtTheStartAndWhatIsChosenIsKept) {
     std::shared_ptr<draft_model> draft;
     setup.adjust = [&](supervisor_parts& parts) {
       parts.device.target = device_of_tiny(1, 200);
-      parts.tuned_for = tuning_key_of(*parts.device.target, 1);
-      parts.tuning_file = folder / "model.json";
-      const bool has_plans = use_kept_tuning(*parts.device.target, parts.tuned_for, parts.tuning_file);
+      parts.steps.tuned_for = tuning_key_of(*parts.device.target, 1);
+      parts.steps.tuning_file = folder / "model.json";
+      const bool has_plans =
+          use_kept_tuning(*parts.device.target, parts.steps.tuned_for, parts.steps.tuning_file);
       EXPECT_EQ(has_plans, is_kept);
-      parts.tune = true;
+      parts.steps.tune = true;
       parts.drafts.emplace();
       parts.drafts->config.method = speculative_method::draft_model;
       draft_model_options options;

@@ -274,9 +274,9 @@ TEST_F(LoadEngineOnCuda, TheStepsThatAreCapturedAreTold) {
   short_blocks.max_num_seqs = 3;
   const auto loaded = load_engine(short_blocks);
   ASSERT_TRUE(loaded) << loaded.error().message;
-  ASSERT_FALSE(loaded->graphs.empty());
-  EXPECT_EQ(loaded->graphs.back(), *std::ranges::lower_bound(asked.choice.graph_rows, 3));
-  EXPECT_TRUE(load_engine(options())->graphs.empty()) << "on the CPU";
+  ASSERT_FALSE(loaded->steps.graphs.empty());
+  EXPECT_EQ(loaded->steps.graphs.back(), *std::ranges::lower_bound(asked.choice.graph_rows, 3));
+  EXPECT_TRUE(load_engine(options())->steps.graphs.empty()) << "on the CPU";
 }
 
 TEST_F(LoadEngineOnCuda, TheCpuTakesItsPlaceWhereThatIsWanted) {

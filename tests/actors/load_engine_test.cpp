@@ -69,10 +69,10 @@ TEST_F(LoadEngine, ABucketThatMemoryDoesNotHoldIsLeftOutAndTheStartGoesOn) {
   padded.pad_to_buckets = true;
   const auto loaded = load_engine(padded);
   ASSERT_TRUE(loaded) << loaded.error().message;
-  EXPECT_EQ(loaded->buckets.prompt, (std::vector<bucket>{{1, 32, 0}}));
-  EXPECT_EQ(loaded->buckets.decode, (std::vector<bucket>{{2, 1, 4}}));
-  EXPECT_GE(loaded->padded.rows, 64 + 4);
-  EXPECT_LT(loaded->padded.rows, 1 << 20);
+  EXPECT_EQ(loaded->steps.buckets.prompt, (std::vector<bucket>{{1, 32, 0}}));
+  EXPECT_EQ(loaded->steps.buckets.decode, (std::vector<bucket>{{2, 1, 4}}));
+  EXPECT_GE(loaded->steps.padded.rows, 64 + 4);
+  EXPECT_LT(loaded->steps.padded.rows, 1 << 20);
 }
 
 TEST_F(LoadEngine, ABucketThatNoStepIsPaddedToIsLeftInPlace) {
@@ -81,7 +81,7 @@ TEST_F(LoadEngine, ABucketThatNoStepIsPaddedToIsLeftInPlace) {
   unpadded.bucketing.from_file = buckets.path();
   const auto loaded = load_engine(unpadded);
   ASSERT_TRUE(loaded) << loaded.error().message;
-  EXPECT_EQ(loaded->buckets.prompt.size(), 2U);
+  EXPECT_EQ(loaded->steps.buckets.prompt.size(), 2U);
 }
 
 TEST_F(LoadEngine, GoesThroughItsPhasesInOrder) {
@@ -104,24 +104,24 @@ TEST_F(LoadEngine, ATypeThatTheCpuDoesNotComputeInIsRefusedBeforeTheModelIsRead)
 TEST_F(LoadEngine, TunesAllButWhatAnEarlierStartHasLeft) {
   const auto folder = std::filesystem::temp_directory_path() / ("troupe_load_" + std::to_string(::getpid()));
   engine_options kept = options();
-  EXPECT_FALSE(load_engine(kept)->tune);
+  EXPECT_FALSE(load_engine(kept)->steps.tune);
   kept.tune = true;
-  EXPECT_TRUE(load_engine(kept)->tune);
+  EXPECT_TRUE(load_engine(kept)->steps.tune);
   kept.tuning_folder = folder;
   const auto first = load_engine(kept);
-  EXPECT_TRUE(first->tune);
-  EXPECT_EQ(first->tuning_file.parent_path(), folder);
-  ASSERT_TRUE(write_tuning_file(first->tuning_file, first->tuned_for, {{4, {2}}, {64, {8}}}));
+  EXPECT_TRUE(first->steps.tune);
+  EXPECT_EQ(first->steps.tuning_file.parent_path(), folder);
+  ASSERT_TRUE(write_tuning_file(first->steps.tuning_file, first->steps.tuned_for, {{4, {2}}, {64, {8}}}));
   const auto second = load_engine(kept);
-  EXPECT_EQ(second->tuned, (std::set<std::int32_t>{4, 64}));
+  EXPECT_EQ(second->steps.tuned, (std::set<std::int32_t>{4, 64}));
   EXPECT_EQ(second->device->plans()->of(4).items_per_member, 2);
   EXPECT_EQ(second->device->plans()->of(5).items_per_member, 8);
-  std::ofstream(first->tuning_file) << "damaged";
+  std::ofstream(first->steps.tuning_file) << "damaged";
   const auto third = load_engine(kept);
-  EXPECT_TRUE(third->tuned.empty());
+  EXPECT_TRUE(third->steps.tuned.empty());
   EXPECT_EQ(third->device->plans()->of(4), step_plan{});
   kept.threads = 2;
-  EXPECT_NE(load_engine(kept)->tuning_file, first->tuning_file) << "another number of threads";
+  EXPECT_NE(load_engine(kept)->steps.tuning_file, first->steps.tuning_file) << "another number of threads";
   std::filesystem::remove_all(folder);
 }
 

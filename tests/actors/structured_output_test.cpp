@@ -196,7 +196,7 @@ TEST(StructuredOutput, ARefusedGrammarEndsItsRequestsAloneAndNamesWhy) {
 TEST(StructuredOutput, ATextThatIsTooLargeToBeReadIsCountedAmongTheRefused) {
   std::shared_ptr<metrics::engine_metrics> metrics;
   stage stage({.grammars = {.max_source_bytes = 4},
-               .adjust = [&](supervisor_parts& parts) { metrics = parts.tokenizer.metrics; }});
+               .adjust = [&](supervisor_parts& parts) { metrics = parts.metrics; }});
   const auto refused = stage.ask("hello", held_to(regex("abcde")));
   stage.run();
   ASSERT_EQ(refused->ends.size(), 1U);
@@ -277,8 +277,8 @@ TEST(StructuredOutput, WhoWaitsForEitherCompilerMayLeave) {
 TEST(StructuredOutput, TheMetricOfTheCacheIsThatOfWhatItHoldsAfterItsTrim) {
   std::shared_ptr<metrics::engine_metrics> metrics;
   stage stage({.adjust = [&](supervisor_parts& parts) {
-    parts.grammar_cache.max_bytes = 1;
-    metrics = parts.tokenizer.metrics;
+    parts.grammars.cache.max_bytes = 1;
+    metrics = parts.metrics;
   }});
   const auto bytes = [&] {
     const std::string text = metrics->text();
@@ -310,7 +310,7 @@ TEST(StructuredOutput, OneThatCannotGoOnEndsWithAnErrorAndTheOthersDoNot) {
 TEST(StructuredOutput, AGrammarThatPassedALimitInUseIsRefusedForAWhile) {
   std::shared_ptr<metrics::engine_metrics> metrics;
   stage stage({.grammars = {.max_mask_steps = 600},
-               .adjust = [&](supervisor_parts& parts) { metrics = parts.tokenizer.metrics; }});
+               .adjust = [&](supervisor_parts& parts) { metrics = parts.metrics; }});
   const auto spec = regex("a{3}(a|b|cd|ef|gh)*[^x]{0,50}");
   const auto ask = [&] {
     const auto who = stage.ask("hello", held_to(spec));
@@ -331,7 +331,7 @@ TEST(StructuredOutput, AGrammarThatPassedALimitInUseIsRefusedForAWhile) {
 TEST(StructuredOutput, ATextThatBecomesCostlyEndsAndIsCountedAndItsGrammarIsNotRefused) {
   std::shared_ptr<metrics::engine_metrics> metrics;
   stage stage({.grammars = {.max_mask_steps = 1'000, .mask_steps_per_token = 1},
-               .adjust = [&](supervisor_parts& parts) { metrics = parts.tokenizer.metrics; }});
+               .adjust = [&](supervisor_parts& parts) { metrics = parts.metrics; }});
   const auto ambiguous = std::make_shared<const grammar_spec>(
       grammar_spec{.kind = grammar_kind::grammar, .text = "root ::= root root | [a-z]"});
   const auto who = stage.ask("hello", held_to(ambiguous, 50));

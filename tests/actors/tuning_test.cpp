@@ -43,11 +43,12 @@ class Tuning : public testing::Test {
     out.buckets.prompt = {{1, 64, 0}};
     out.adjust = [file = file_](supervisor_parts& parts) {
       parts.device.target = device();
-      parts.tuned_for = tuning_key_of(*parts.device.target, 1);
-      parts.tuning_file = file;
-      parts.tune = true;
-      if (use_kept_tuning(*parts.device.target, parts.tuned_for, file))
-        for (const auto& [rows, plan] : parts.device.target->plans()->chosen()) parts.tuned.insert(rows);
+      parts.steps.tuned_for = tuning_key_of(*parts.device.target, 1);
+      parts.steps.tuning_file = file;
+      parts.steps.tune = true;
+      if (use_kept_tuning(*parts.device.target, parts.steps.tuned_for, file))
+        for (const auto& [rows, plan] : parts.device.target->plans()->chosen())
+          parts.steps.tuned.insert(rows);
     };
     return out;
   }

@@ -93,7 +93,7 @@ company_setup small_memory::setup(std::vector<std::int32_t> graphs) {
   out.num_blocks = all_blocks;
   out.warm_up = warm_up_mode::full;
   out.adjust = [this, out, graphs = std::move(graphs)](supervisor_parts& parts) {
-    parts.graphs = graphs;
+    parts.steps.graphs = graphs;
     parts.open_device = [this, out](bool) -> result<runner_device> {
       ++opened;
       return runner_device{std::make_shared<small_memory_device>(*this, out), nullptr};

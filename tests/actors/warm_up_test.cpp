@@ -94,7 +94,7 @@ TEST(WarmUp, RunsWhatIsCapturedAgainWhereTheRunnerIsAnotherOne) {
   watched seen;
   company_setup setup = seen.setup(warm_up_mode::full);
   setup.buckets = {};
-  setup.adjust = [](supervisor_parts& parts) { parts.graphs = {1, 2}; };
+  setup.adjust = [](supervisor_parts& parts) { parts.steps.graphs = {1, 2}; };
   stage stage(setup);
   EXPECT_TRUE(stage.status().ready);
   const std::vector<std::pair<std::size_t, std::int32_t>> at_first = std::exchange(seen.scratch, {});

@@ -54,7 +54,7 @@ TEST(company_options, are_what_the_settings_say) {
   EXPECT_EQ(options->engine.max_num_seqs, 5);
   EXPECT_EQ(options->scheduling.watermark, 0.5);
   EXPECT_TRUE(options->scheduling.enable_prefix_caching);
-  EXPECT_TRUE(options->grammar_jump_forward);
+  EXPECT_TRUE(options->grammars.jump_forward);
   EXPECT_EQ(options->scheduling.max_steps_in_flight, 2);
   EXPECT_EQ(options->engine.max_steps_in_flight, 2);
   EXPECT_FALSE(options->engine.isolation) << "main() must know of it";
