@@ -1,12 +1,10 @@
 #include "actors/actor_port.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <utility>
 
-#include "actors/call_back.hpp"
 #include "actors/lost_part.hpp"
+#include "actors/net/call_back.hpp"
 #include "actors/prompt_size.hpp"
 
 namespace troupe {
@@ -41,16 +39,8 @@ actor_port::actor_port(gateway_actor gateway, port_parts parts)
     : gateway_(std::move(gateway)), parts_(std::move(parts)) {}
 
 std::vector<request_id> actor_port::generate_choices(generation_request_ptr request, net::choice_sink sink) {
-  if (!request || request->n < 1 || request->n > max_choices) {
-    stream_event refusal;
-    refusal.end.emplace();
-    refusal.end->reason = finish_reason::error;
-    refusal.end->failure =
-        error{error_code::invalid_argument,
-              request ? fmt::format("n must be between 1 and {}, got {}", max_choices, request->n)
-                      : "there is no request",
-              "n"};
-    call_back(sink, 0, std::move(refusal));
+  if (auto fault = net::fault_of(request)) {
+    call_back(sink, 0, net::refused_stream(std::move(*fault)));
     return {0};
   }
   std::vector<request_id> ids = parts_.numbers->next(*request);

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "actors/call_back.hpp"
+#include "actors/net/call_back.hpp"
 #include "actors/net/company_report.hpp"
 #include "actors/net/engine_port.hpp"
 #include "actors/open_clients.hpp"

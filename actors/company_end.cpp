@@ -131,8 +131,9 @@ void company::stop(const std::function<void()>& abandon) {
     state_->wait_for_everybody(self, abandon);
   }
   state_->board->stopped();
-  state_->port->lead_to(
-      std::make_shared<net::closed_port>([board = state_->board] { return board->status({}); }));
+  if (state_->port)  // none where the start has failed
+    state_->port->lead_to(
+        std::make_shared<net::closed_port>([board = state_->board] { return board->status({}); }));
   if (state_->traces) state_->traces->close();
   state_->ports = {};
   state_->directory = std::make_shared<company_directory>();

@@ -30,8 +30,9 @@ result<void> check(const company_options& options) {
   if (options.grammars.mask_threads > 64)
     return fail(error_code::invalid_argument, "grammar_threads must be at most 64", "grammar_threads");
   if (options.drafts && (options.drafts->config.num_speculative_tokens < 1 ||
-                         options.drafts->config.num_speculative_tokens > 64))
-    return fail(error_code::invalid_argument, "num_speculative_tokens must be between 1 and 64",
+                         options.drafts->config.num_speculative_tokens > most_draft_tokens))
+    return fail(error_code::invalid_argument,
+                fmt::format("num_speculative_tokens must be between 1 and {}", most_draft_tokens),
                 "num_speculative_tokens");
   if (is_child_of_a_company())
     return fail(

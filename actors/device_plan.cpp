@@ -10,7 +10,7 @@
 #include "runtime/blocks_for.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/kv_pool.hpp"
-#include "runtime/isolation/exit_with_children.hpp"
+#include "runtime/isolation/child_process.hpp"
 
 namespace troupe {
 namespace {
@@ -144,7 +144,7 @@ device_process process_of(const std::shared_ptr<executor_place>& place) {
   out.kill = [place] {
     const auto process = place->process();
     if (process && !process->has_ended()) return process->kill();
-    kill_children();  // the next one, which hangs before anybody knows it
+    kill_child_being_started();  // the next one, which hangs before anybody knows it
   };
   out.ended_cpu_seconds = [place] { return place->ended_cpu_seconds(); };
   return out;

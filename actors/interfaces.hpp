@@ -110,7 +110,9 @@ using kv_cache_actor = caf::typed_actor<
     // Takes note that a step is over, of its tokens, and takes back the blocks of sequences that are done.
     caf::reacts_to<msg::commit_step>,
     // Forgets what is stored, and takes back every block.
-    caf::reacts_to<msg::lose_storage>, caf::reacts_to<msg::lose_steps>,
+    caf::reacts_to<msg::lose_storage>,
+    // Takes back what steps hold that will never be executed.
+    caf::reacts_to<msg::lose_steps>,
     // Takes back the blocks of sequences that are done, between steps.
     caf::reacts_to<msg::release_blocks>,
     // Forgets every cached prefix; answers whether no sequence holds blocks of them any more.

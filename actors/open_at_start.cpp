@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "runtime/supervision/supervision_tree.hpp"
@@ -27,6 +28,11 @@ result<loaded_engine> try_to_open(const executor_place& place, const opening_gua
   if (!has_lost_process(place, guard)) throw;
   return fail(error_code::unavailable, fault.what());
 }
+
+// As a program's main() does that goes its own way in that process.
+constexpr const char* hand_over =
+    " (the main() of a program that embeds the company must begin with run_if_runner_process())";
+bool is_by_itself(std::string_view how) { return how.starts_with("exit code"); }
 
 std::string how_it_ended(process_handle& process, const opening_guard& guard) {
   if (!guard.has_killed(process)) return process.how_it_ended();
@@ -50,8 +56,8 @@ result<loaded_engine> open_at_start(const executor_place& place, const restart_p
     if (restarts == most_restarts || hangs == most_hung_openings)
       return fail(error_code::internal,
                   fmt::format("the runner process has ended {} times in a row before its device was open, "
-                              "the last time by {}",
-                              restarts + 1, how));
+                              "the last time by {}{}",
+                              restarts + 1, how, is_by_itself(how) ? hand_over : ""));
     const std::chrono::duration<double> pause = backoff.ended(std::chrono::steady_clock::now());
     spdlog::warn(
         "the runner process has ended before its device was open: {}; it is started again in {:.2f} s", how,

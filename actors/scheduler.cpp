@@ -58,7 +58,7 @@ void scheduler_state::refuse_stranger(const engine_request& request) {
             token_batch_ptr(std::move(events)));
 }
 
-void scheduler_state::measured(const msg::step_cost& cost) {
+void scheduler_state::note_step_cost(const msg::step_cost& cost) {
   scheduler_->measured_step({cost.rows, cost.context, cost.is_random},
                             std::chrono::nanoseconds(cost.nanoseconds));
 }
@@ -285,7 +285,7 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },
       [self](const msg::expire&) { self->state.expire(); },
       [self](const msg::drafts_due&) { self->state.drafts_due(); },
-      [self](const msg::step_cost& cost) { self->state.measured(cost); },
+      [self](const msg::step_cost& cost) { self->state.note_step_cost(cost); },
       [self](const msg::forget_step_costs&) { self->state.forget_step_costs(); },
       [self](const msg::reload&, const company_limits_ptr& limits) {
         self->state.reload(limits->scheduling);

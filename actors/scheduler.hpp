@@ -46,7 +46,7 @@ class scheduler_state {
   void expire();
   void drafts_due();
   void describe(request_id id, describe_call& call) const { call.reply(scheduler_->describe(id)); }
-  void measured(const msg::step_cost& cost);
+  void note_step_cost(const msg::step_cost& cost);
   void forget_step_costs() { scheduler_->forget_step_costs(); }
   void reload(const scheduler_limits& limits);
   msg::request_counts count() const;

@@ -21,7 +21,6 @@
 #include "actors/net/loading_server.hpp"
 #include "actors/refusal_counter.hpp"
 #include "config/admin_key.hpp"
-#include "config/api_keys.hpp"
 #include "config/flags.hpp"
 #include "main/commands.hpp"
 #include "main/end_guard.hpp"
@@ -32,12 +31,12 @@
 #include "main/progress.hpp"
 #include "main/running_service.hpp"
 #include "main/service_manager.hpp"
+#include "main/setup/client_keys.hpp"
 #include "main/setup/company_options.hpp"
 #include "main/setup/default_model.hpp"
 #include "main/setup/machine.hpp"
 #include "main/setup/open_files.hpp"
 #include "main/setup/runner_program.hpp"
-#include "main/setup/trace_options.hpp"
 #include "main/signals.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/isolation/exit_with_children.hpp"
@@ -130,13 +129,13 @@ tl::expected<std::shared_ptr<net::keys_in_force>, int> find_admin_key(const conf
 
 // Likewise the clients', of whom there may be none.
 tl::expected<std::shared_ptr<net::keys_in_force>, int> find_api_keys(const config::loaded_settings& loaded) {
-  const auto keys = config::read_api_keys(loaded);
-  if (!keys) {
-    complain(keys.error());
+  const auto found = read_client_keys(loaded);
+  if (!found) {
+    complain(found.error());
     return tl::unexpected<int>(exit_configuration);
   }
-  if (!keys->warning.empty()) spdlog::warn("{}", keys->warning);
-  return std::make_shared<net::keys_in_force>(net::key_digest(keys->texts));
+  if (!found->warning.empty()) spdlog::warn("{}", found->warning);
+  return found->keys;
 }
 
 // The phases before the warm-up: on a terminal with a bar, and in /readyz. Where they get nowhere /livez says
@@ -191,9 +190,6 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_s
   if (!path) return refused(path.error());
   auto options = to_company_options(settings, *path);
   if (!options) return refused(options.error());
-  auto traces = to_trace_options(settings);
-  if (!traces) return refused(traces.error());
-  options->traces = std::move(*traces);
   if (settings.runner_isolation == "process") {
     options->engine.isolation = this_program();
     for (const std::string& argument : {std::string("--log-format"), settings.log_format})

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/block_copy.hpp"
 #include "runtime/boxed.hpp"
-#include "runtime/kv_cache/block_copy.hpp"
 #include "runtime/request.hpp"
 #include "runtime/result.hpp"
 #include "runtime/stream.hpp"

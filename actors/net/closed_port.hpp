@@ -22,10 +22,8 @@ class closed_port final : public engine_port {
   void abort(request_id) override {}
   void tokenize(tokenize_request request, std::function<void(result<tokenize_reply>)> reply) override;
   void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) override;
-  void describe(request_id, std::function<void(std::optional<request_state>)> reply) override {
-    reply(std::nullopt);
-  }
-  void reset_prefix_cache(std::function<void(bool)> reply) override { reply(false); }
+  void describe(request_id, std::function<void(std::optional<request_state>)> reply) override;
+  void reset_prefix_cache(std::function<void(bool)> reply) override;
   engine_status status() const override { return status_(); }
   model_card model() const override { return card_; }
   std::string metrics_text() const override { return metrics_text_(); }

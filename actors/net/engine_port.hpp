@@ -58,6 +58,12 @@ struct tokenize_reply {
   std::vector<std::string> token_strs;
 };
 
+// Why nothing can be made of it: there is no request, or it wants another number of answers than 1 to
+// max_choices.
+std::optional<error> fault_of(const generation_request_ptr& request);
+// The end of a stream that was refused.
+stream_event refused_stream(error why);
+
 // All calls are safe from any thread and return at once; callbacks come on any thread, exactly once.
 class engine_port {
  public:

@@ -13,6 +13,7 @@
 #include "main/setup/default_model.hpp"
 #include "main/setup/machine.hpp"
 #include "main/setup/open_files.hpp"
+#include "main/setup/trace_options.hpp"
 #include "main/setup/tuning_place.hpp"
 #include "runtime/chat_template/template_arguments.hpp"
 #include "runtime/executor/usable_cores.hpp"
@@ -126,6 +127,9 @@ result<company_options> to_company_options(const config::settings& settings, con
   auto drafts = to_drafts(settings);
   if (!drafts) return tl::unexpected(std::move(drafts.error()));
   out.drafts = std::move(*drafts);
+  auto traces = to_trace_options(settings);
+  if (!traces) return tl::unexpected(std::move(traces.error()));
+  out.traces = std::move(*traces);
   out.engine.model_path = model_path;
   auto template_arguments = parse_template_arguments(settings.default_chat_template_kwargs);
   if (!template_arguments) return tl::unexpected(std::move(template_arguments.error()));

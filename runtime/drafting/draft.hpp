@@ -10,6 +10,9 @@
 
 namespace troupe {
 
+// Of one sequence in one step, whatever the settings say.
+inline constexpr std::int32_t most_draft_tokens = 64;
+
 struct draft {
   request_id id = 0;
   std::int32_t after = 0;  // tokens of the sequence, prompt and output, that it continues

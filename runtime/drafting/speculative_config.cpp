@@ -306,7 +306,7 @@ result<speculative_config> parse_speculative_config(std::string_view text) {
   field_reader fields(root);
   read_method(fields, out);
   refuse_other_methods_fields(fields, out);
-  fields.read("num_speculative_tokens", 1, 64, out.num_speculative_tokens);
+  fields.read("num_speculative_tokens", 1, most_draft_tokens, out.num_speculative_tokens);
   read_prompt_lookup(fields, out);
   fields.read("suffix_decoding_max_tree_depth", 2, 256, out.suffix_decoding_max_tree_depth);
   fields.read("suffix_decoding_max_cached_requests", 0, 1 << 30, out.suffix_decoding_max_cached_requests);

@@ -1,25 +1,13 @@
 // How long a step takes that verifies drafts: by its rows, by how long the contexts of these are, and by
 // whether their tokens are drawn at random.
 #pragma once
-#include <compare>
 #include <cstdint>
 #include <optional>
 
 #include "runtime/drafting/step_costs.hpp"
+#include "runtime/timed_step.hpp"
 
 namespace troupe {
-
-// A step that was timed: so many rows of one sequence, all sampled, behind so many tokens.
-struct timed_step {
-  static constexpr std::int32_t short_context = 256;
-
-  std::int32_t rows = 0;
-  std::int32_t context = short_context;
-  bool is_random = false;
-
-  bool is_usual() const { return context == short_context && !is_random; }
-  friend auto operator<=>(const timed_step&, const timed_step&) = default;
-};
 
 // The usual steps are greedy and behind a short context. What others take more is taken for proportional to
 // rows, and to the tokens beyond that context.

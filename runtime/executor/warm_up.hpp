@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "runtime/bucketing/make_buckets.hpp"
-#include "runtime/drafting/verification_costs.hpp"
 #include "runtime/executor/device_batch.hpp"
 #include "runtime/executor/executor.hpp"
+#include "runtime/timed_step.hpp"
 
 namespace troupe {
 

@@ -230,8 +230,6 @@ bool automaton::is_worn() {
   return memory_bytes() > most;
 }
 
-automaton::counts automaton::count() const {
-  return {states_.size(), lexer_.num_states(), sets_.num_sets(), masks_.size(), memory_bytes(), steps()};
-}
+automaton::counts automaton::count() const { return {states_.size(), memory_bytes(), steps()}; }
 
 }  // namespace troupe::grammar

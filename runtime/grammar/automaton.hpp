@@ -80,7 +80,7 @@ class automaton {
   bool is_worn();
 
   struct counts {
-    std::size_t states = 0, lexer_states = 0, item_sets = 0, masks = 0, memory_bytes = 0;
+    std::size_t states = 0, memory_bytes = 0;
     std::uint64_t steps = 0;  // of what was last asked for
   };
   counts count() const;

@@ -8,9 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <mutex>
+#include <set>
 #include <string_view>
 
 #include "runtime/isolation/crash_signals.hpp"
@@ -87,7 +91,42 @@ std::vector<char*> environment_without(const std::vector<std::string>& withheld)
   return rest;
 }
 
+// The children that start() has come back with. The thread that starts them has no others but the one that is
+// being started.
+class known_children {
+ public:
+  void add(pid_t id) {
+    const std::lock_guard lock(mutex_);
+    ids_.insert(id);
+  }
+  void remove(pid_t id) {
+    const std::lock_guard lock(mutex_);
+    ids_.erase(id);
+  }
+  void kill_others_of(pid_t thread) {
+    const std::lock_guard lock(mutex_);
+    std::ifstream children(fmt::format("/proc/self/task/{}/children", thread));
+    for (pid_t child = 0; children >> child;)
+      if (!ids_.contains(child)) ::kill(child, SIGKILL);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<pid_t> ids_;
+};
+
+known_children& children_here() {
+  static known_children known;
+  return known;
+}
+
+std::atomic<pid_t> starting_thread = 0;
+
 }  // namespace
+
+void kill_child_being_started() {
+  if (const pid_t thread = starting_thread) children_here().kill_others_of(thread);
+}
 
 result<std::unique_ptr<child_process>> child_process::start(const child_program& program,
                                                             std::span<const int> descriptors) {
@@ -103,8 +142,11 @@ result<std::unique_ptr<child_process>> child_process::start(const child_program&
   environment.insert(environment.end() - 1, parent.data());
   pid_t id = 0;
   const int failed = run_on_spawning_thread([&] {
-    return ::posix_spawn(&id, program.path.c_str(), &settings.files, &settings.attributes, words.data(),
-                         environment.data());
+    starting_thread = ::gettid();
+    const int code = ::posix_spawn(&id, program.path.c_str(), &settings.files, &settings.attributes,
+                                   words.data(), environment.data());
+    if (code == 0) children_here().add(id);
+    return code;
   });
   if (failed != 0)
     return fail(error_code::io_error,
@@ -114,6 +156,7 @@ result<std::unique_ptr<child_process>> child_process::start(const child_program&
     const std::string why = ::strerror(errno);
     ::kill(id, SIGKILL);
     ::waitpid(id, nullptr, 0);
+    children_here().remove(id);
     return fail(error_code::io_error, fmt::format("process {} cannot be watched: {}", id, why));
   }
   return std::unique_ptr<child_process>(new child_process(std::make_shared<process_handle>(id, descriptor)));
@@ -122,6 +165,7 @@ result<std::unique_ptr<child_process>> child_process::start(const child_program&
 child_process::~child_process() {
   handle_->kill();
   handle_->how_it_ended();
+  children_here().remove(handle_->id());
 }
 
 bool end_with_parent(pid_t id) { return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == id; }

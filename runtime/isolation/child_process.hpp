@@ -48,6 +48,10 @@ class child_process {
   std::shared_ptr<process_handle> handle_;
 };
 
+// Ends (SIGKILL) a child that start() is about to start, on whatever thread, and has not come back with: it
+// may hang before anybody knows it. Nobody else's children are touched, nor those that are known.
+void kill_child_being_started();
+
 // In the child, first of all: the kernel ends it (SIGKILL) when its parent `id` is gone. False: it is
 // already.
 bool end_with_parent(pid_t id);

@@ -9,6 +9,7 @@
 #include <system_error>
 
 namespace troupe {
+namespace {
 
 // Each thread has those that it has started, proc(5); where the kernel keeps no such lists nobody is found.
 void kill_children() {
@@ -19,6 +20,8 @@ void kill_children() {
     for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
   }
 }
+
+}  // namespace
 
 void exit_with_children(int code) {
   try {

@@ -3,9 +3,6 @@
 
 namespace troupe {
 
-// Ends (SIGKILL) every child of this process, also one that is not started yet (between fork and exec).
-void kill_children();
-
 // Ends this process at once, and before it its children, also one that has not come to end_with_parent() yet.
 // Calls no destructor. Any thread; not in a handler of signals.
 [[noreturn]] void exit_with_children(int code);

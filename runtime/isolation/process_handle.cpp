@@ -115,8 +115,12 @@ void process_handle::wait() {
   do {
     waited = ::wait4(id_, &status, 0, &used);
   } while (waited < 0 && errno == EINTR);
-  end_ = waited == id_ ? describe_end(status) : "an unknown end";  // where SIGCHLD is ignored nobody is told
-  ended_by_sent_signal_ = waited == id_ && WIFSIGNALED(status) && !is_crash_signal(WTERMSIG(status));
+  // Where SIGCHLD is ignored, or somebody else waits for every child, nobody is told: that is no fault of
+  // what the process computed, as far as anybody knows.
+  end_ = waited == id_
+             ? describe_end(status)
+             : "an end that was not told (SIGCHLD is ignored, or others wait for this program's children)";
+  ended_by_sent_signal_ = waited != id_ || (WIFSIGNALED(status) && !is_crash_signal(WTERMSIG(status)));
   if (waited == id_) cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/kv_cache/block_copy.hpp"
+#include "runtime/block_copy.hpp"
 #include "runtime/kv_cache/block_table.hpp"
 #include "runtime/request.hpp"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/openai/json_writer.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::openai {
 namespace {
@@ -31,8 +32,8 @@ result<std::vector<std::string>> read_model_names(std::string_view text) {
     const std::size_t end = std::min(text.find(',', start), text.size());
     const std::string_view name = without_blanks(text.substr(start, end - start));
     if (name.empty()) return fail(error_code::invalid_argument, fmt::format("'{}' has an empty name", text));
-    if (std::ranges::any_of(name, is_control))
-      return fail(error_code::invalid_argument, "a name has a control character");
+    if (valid_utf8_prefix(name) != name.size() || std::ranges::any_of(name, is_control))
+      return fail(error_code::invalid_argument, "a name is not UTF-8, or has a control character");
     if (std::ranges::find(names, name) != names.end())
       return fail(error_code::invalid_argument, fmt::format("'{}' stands there twice", name));
     names.emplace_back(name);

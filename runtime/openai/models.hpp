@@ -11,7 +11,7 @@
 namespace troupe::openai {
 
 // Names separated by commas, none twice; blanks around them are not theirs. Errors: invalid_argument, where
-// one is empty, given twice, or has control characters.
+// one is empty, given twice, not UTF-8, or has control characters.
 result<std::vector<std::string>> read_model_names(std::string_view text);
 
 struct model_description {

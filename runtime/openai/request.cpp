@@ -214,10 +214,12 @@ result<void> check_model(const json& body, const request_context& context) {
       std::ranges::find(context.aliases, wanted) != context.aliases.end())
     return {};
   constexpr std::size_t longest_shown = 128;
-  return fail(error_code::not_found,
-              fmt::format("the model \"{}\" does not exist: \"{}\" does", wanted.substr(0, longest_shown),
-                          context.model),
-              "model");
+  std::string served = fmt::format("\"{}\"", context.model);
+  for (const std::string& alias : context.aliases) served += fmt::format(", \"{}\"", alias);
+  return fail(
+      error_code::not_found,
+      fmt::format("the model \"{}\" does not exist: {} does", wanted.substr(0, longest_shown), served),
+      "model");
 }
 
 result<json> read_body(std::string_view text) {

@@ -33,9 +33,6 @@ namespace troupe {
 
 using step_demand_ptr = std::shared_ptr<const step_demand>;
 
-// Of one sequence in one step, whatever the settings say.
-inline constexpr std::int32_t most_draft_tokens = 64;
-
 struct scheduler_limits {
   std::int32_t max_num_seqs = 64;              // that run side by side
   std::int32_t max_num_batched_tokens = 512;   // rows of a step
@@ -167,9 +164,6 @@ class scheduler {
   // How long such a step takes. Before at least two of these are known no draft without a number is verified,
   // unless all are (not adaptive_drafts).
   void measured_step(const timed_step& step, std::chrono::nanoseconds took);
-  void measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
-    measured_step({.rows = rows}, took);
-  }
   // They are another device's from here on: nothing is known of them.
   void forget_step_costs();
   // The oldest step in flight has taken so long; called before its commit().

@@ -1,9 +1,13 @@
 // What an embedding program may do wrong, and what it may count on, with a company on its own threads.
 #include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <future>
 #include <limits>
@@ -15,9 +19,11 @@
 #include <vector>
 
 #include "actors/company.hpp"
+#include "metrics/exposition.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/isolation/child_process.hpp"
 #include "tests/actors/real_company_fixture.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::test {
@@ -167,6 +173,49 @@ TEST_F(Embedding, AProgramThatWasStartedToRunAModelStartsNoCompany) {
     EXPECT_NE(each->error().message.find("run_if_runner_process()"), std::string::npos);
   }
   EXPECT_TRUE(company::start(options()));
+}
+
+TEST_F(Embedding, ThePortMayBeKeptAndUsedWhenTheCompanyIsGone) {
+  std::shared_ptr<net::engine_port> kept;
+  {
+    const auto company = started(options());
+    kept = company->port();
+    EXPECT_EQ(end_of(*kept, request(3)).reason, finish_reason::length);
+  }
+  EXPECT_EQ(end_of(*kept, request(3)).failure->code, error_code::unavailable);
+  EXPECT_EQ(end_of(*kept, nullptr).failure->message, "there is no request");
+  int ends = 0;
+  auto three = request(3);
+  three->n = 3;
+  kept->generate_choices(three, [&](std::int32_t, const stream_event& event) {
+    ends += event.end ? 1 : 0;
+    throw std::runtime_error("mine");
+  });
+  EXPECT_EQ(ends, 3);
+  kept->tokenize({text_prompt{"x"}, false}, [](const auto&) { throw 5; });
+  kept->abort(7);
+  EXPECT_FALSE(kept->status().takes_requests());
+}
+
+// How long a process lives is its parent's affair.
+TEST_F(Embedding, NoChildOfTheProgramsOwnIsTouched) {
+  std::string program = "/bin/sleep", time = "1000";
+  const std::array<char*, 3> words{program.data(), time.data(), nullptr};
+  pid_t own = 0;
+  ASSERT_EQ(::posix_spawn(&own, program.c_str(), nullptr, nullptr, words.data(), environ), 0);
+  company_options isolated = options();
+  isolated.engine.isolation = runner_program{runner_program_path(), {"runner", "any"}};
+  {
+    const auto first = started(isolated), second = started(isolated);
+    first->stop();
+    const auto calm = request(1);
+    calm->prompt = token_prompt{{10, 11}};  // some others are faults to this runner
+    EXPECT_EQ(end_of(*second->port(), calm).reason, finish_reason::length);
+    EXPECT_EQ(metrics::exposition(second->port()->metrics_text()).sum("troupe_actor_restarts_total"), 0.0);
+  }
+  EXPECT_EQ(::waitpid(own, nullptr, WNOHANG), 0) << "it runs on";
+  ::kill(own, SIGKILL);
+  EXPECT_EQ(::waitpid(own, nullptr, 0), own);
 }
 
 TEST_F(Embedding, ADrainWhoseGraceIsOverIsADrain) {

@@ -84,7 +84,7 @@ def test_no_stranger_is_served_while_the_model_loads(key_file, tmp_path):
                 assert service.post("/v1/completions", {"prompt": "a"})[0] == 401
             except (urllib.error.URLError, ConnectionError):
                 assert service.process.poll() is None
-        assert "clients need one of 1 keys" in service.log()
+        service.wait_until(lambda: "clients need one of 1 keys" in service.log(), 10, "told of its keys")
     finally:
         service.__exit__()
 

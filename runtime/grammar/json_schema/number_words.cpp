@@ -103,19 +103,12 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
 }  // namespace
 
 regex_id written_numbers(workspace& work, const value_set& of) {
-  std::vector<regex_id> all{of.numbers};
-  // Multiples are followed digit by digit as it is, some of them at the limit of what a step may cost.
-  if (work.short_ones && !work.regex.has_multiple(of.numbers)) all.push_back(*work.short_ones);
-  if (of.only_exact) {
-    if (!work.exactly_read) work.exactly_read = exactly_read(work.regex, work.text);
-    all.push_back(*work.exactly_read);
-  }
-  return work.regex.intersection(all);
+  if (!of.only_exact) return work.as_written(of.numbers);
+  if (!work.exactly_read) work.exactly_read = exactly_read(work.regex, work.text);
+  return work.as_written(work.regex.intersection({of.numbers, *work.exactly_read}));
 }
 
-regex_id written_scientific(workspace& work, const value_set& of) {
-  return work.short_ones ? work.regex.intersection({of.scientific, *work.short_ones}) : of.scientific;
-}
+regex_id written_scientific(workspace& work, const value_set& of) { return work.as_written(of.scientific); }
 
 number_texts number_words(workspace& work, const json& node, number_texts of) {
   std::string key;

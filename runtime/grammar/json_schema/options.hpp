@@ -16,8 +16,7 @@ struct schema_options {
   // Objects of which members are named have no others, unless their schema speaks of these
   // (objects_to_close).
   bool closed_objects = false;
-  // Numbers of more digits than programs hold are left out, unless the schema speaks of such (short_numbers)
-  // or of multiples.
+  // Numbers of more digits than programs hold are left out, where there are others (short_numbers).
   bool short_numbers = false;
 
   friend bool operator==(const schema_options&, const schema_options&) = default;

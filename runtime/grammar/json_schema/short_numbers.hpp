@@ -1,18 +1,33 @@
 // Numbers no longer than their readers can hold: a model that may write a digit more sometimes does so until
 // its answer is cut off, and an integer of twenty digits fits no integer of most programs.
 #pragma once
-#include <nlohmann/json.hpp>
+#include <map>
+#include <string>
+#include <vector>
 
+#include "runtime/grammar/json_schema/decimal.hpp"
+#include "runtime/grammar/limits.hpp"
 #include "runtime/grammar/regex_store.hpp"
 
 namespace troupe::json_schema {
 
-// Numbers of at most 18 digits, so that whole ones fit 64 bits with a sign, and 20 more behind the point, so
-// that whatever Python writes for a double without an exponent is among them; an exponent has 3 at most.
-grammar::regex_id short_numbers(grammar::regex_store& store);
+class short_numbers {
+ public:
+  // A schema names this value (enum, const), which is written as it is however long it is. Before the numbers
+  // that it belongs to are shortened.
+  void name(grammar::regex_store& store, const decimal& value);
 
-// Whether the schema speaks of numbers that are nearly as long, other than as limits which all short ones
-// keep: only then can it allow some numbers and no short one. In time linear in the schema.
-bool needs_long_numbers(const nlohmann::ordered_json& schema);
+  // Those of `numbers` with at most 18 digits, so that whole ones fit 64 bits with a sign, and 20 more behind
+  // the point, so that whatever Python writes for a double without an exponent is among them, and with an
+  // exponent of 3 digits; and those that are named. All of them where none is short, as far as a search of
+  // so many steps finds out, and where they are held to multiples, which some masks follow with pains as it
+  // is.
+  grammar::regex_id shorten(grammar::regex_store& store, grammar::regex_id numbers,
+                            grammar::step_budget& search);
+
+ private:
+  std::vector<grammar::regex_id> named_;
+  std::map<grammar::regex_id, grammar::regex_id> known_;
+};
 
 }  // namespace troupe::json_schema

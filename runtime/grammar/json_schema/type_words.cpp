@@ -59,6 +59,7 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
   for (const json* number : numbers) {
     const decimal& value = values.emplace_back(to_decimal(*number));
     if (!work.spend((value.whole.size() + value.fraction.size()) / digits_in_a_step)) break;
+    work.numbers.name(regex, value);
     const bool is_plain = work.options.plain_integers && value.is_integer();
     if (auto text = scientific_text(value); text && !is_plain) scientific.push_back(std::move(*text));
     if (value.is_zero())

@@ -47,6 +47,14 @@ bool workspace::is_surely_nothing(regex_id r) {
   return answer.value_or(false);
 }
 
+regex_id workspace::as_written(regex_id of) {
+  if (!options.short_numbers) return of;
+  grammar::step_budget search(limits.max_search_steps);
+  const regex_id written = numbers.shorten(regex, of, search);
+  spend(limits.max_search_steps - search.left());
+  return written;
+}
+
 bool workspace::matches(regex_id r, std::string_view candidate) {
   if (!spend(1 + candidate.size() / read_bytes_in_a_step)) return false;
   const auto answer = regex.matches(r, candidate, budget);

@@ -46,7 +46,6 @@ class workspace {
         text(store),
         budget(compile_limits.max_compile_steps) {
     if (options.closed_objects) closed = objects_to_close(document.root());
-    if (options.short_numbers && !needs_long_numbers(document.root())) short_ones = short_numbers(store);
   }
 
   const schema_document& document;
@@ -55,7 +54,7 @@ class workspace {
   const schema_options& options;
   json_text text;
   std::unordered_set<const json*> closed;  // objects of which other members than those named are left out
-  std::optional<regex_id> short_ones;      // what numbers are held to beside all that the schema says
+  short_numbers numbers;
   term_table terms;
   grammar::step_budget budget;
 
@@ -95,6 +94,8 @@ class workspace {
   // Whether r matches nothing, as far as a short search finds out.
   bool is_surely_nothing(regex_id r);
   bool matches(regex_id r, std::string_view candidate);
+  // Numbers as they are to be written: the short ones of them where the options say so.
+  regex_id as_written(regex_id of);
 
   // Worked out once, however many places ask: the bodies of a format, numbers with a bound by its text, what
   // is exactly_read(), the items that differ from one another by the schema they are in.

@@ -45,7 +45,7 @@ drafted_texts::drafted_texts(drafted_setting setting)
       device_(layout_of(setting_.num_blocks), language_),
       scheduler_(limits_of(setting_)),
       kv_cache_({.num_blocks = setting_.num_blocks, .block_size = block_size}) {
-  for (std::int32_t rows = 1; rows <= 128; rows *= 2) scheduler_.measured_step(rows, cost_of(rows));
+  for (std::int32_t rows = 1; rows <= 128; rows *= 2) scheduler_.measured_step({.rows = rows}, cost_of(rows));
   if (!setting_.has_draft_model) return;
   draft_model_options options;
   options.max_rows = 64;

@@ -278,7 +278,8 @@ TEST_F(drafts_test, are_as_long_as_pays_and_none_before_anything_is_measured) {
   EXPECT_FALSE(tested->wants_drafts());
   EXPECT_EQ(rows_for(1.0F), 1) << "nobody knows what a row costs";
   // A further row costs a quarter of a step.
-  for (const std::int32_t rows : {1, 2, 4, 8}) tested->measured_step(rows, microseconds(3000 + 1000 * rows));
+  for (const std::int32_t rows : {1, 2, 4, 8})
+    tested->measured_step({.rows = rows}, microseconds(3000 + 1000 * rows));
   EXPECT_TRUE(tested->wants_drafts());
   EXPECT_EQ(rows_for(0.99F), 5);
   EXPECT_EQ(rows_for(0.6F), 3) << "0.6 and 0.36 of a token pay, 0.216 does not";
@@ -289,7 +290,8 @@ TEST_F(drafts_test, are_shorter_behind_a_long_context_and_where_rows_are_drawn_a
   using std::chrono::microseconds;
   const auto rows_for = [this](std::int32_t prompt, float temperature, bool is_measured) {
     set_up({.max_model_len = 1000, .num_blocks = 300});
-    for (const std::int32_t rows : {1, 2, 4, 8}) tested->measured_step(rows, microseconds(3000 + 100 * rows));
+    for (const std::int32_t rows : {1, 2, 4, 8})
+      tested->measured_step({.rows = rows}, microseconds(3000 + 100 * rows));
     if (is_measured) {
       tested->measured_step({.rows = 8, .is_random = true}, microseconds(3800 + 8 * 4000));
       tested->measured_step({.rows = 1, .context = 1256}, microseconds(3100 + 100'000));
@@ -318,7 +320,7 @@ TEST_F(drafts_test, are_not_wanted_where_a_further_row_costs_as_much_as_a_step_g
   for (const bool is_flat : {false, true}) {
     set_up({});
     for (const std::int32_t rows : sizes)
-      tested->measured_step(rows, microseconds(is_flat ? 1000 : 1000 * rows));
+      tested->measured_step({.rows = rows}, microseconds(is_flat ? 1000 : 1000 * rows));
     EXPECT_FALSE(tested->wants_drafts()) << "nobody runs";
     submit(make_request(1, 4));
     submit(make_request(2, 4));
@@ -332,7 +334,7 @@ TEST_F(drafts_test, are_not_wanted_where_a_further_row_costs_as_much_as_a_step_g
 TEST_F(drafts_test, are_wanted_by_what_the_served_steps_took) {
   using std::chrono::microseconds;
   set_up({});
-  for (const std::int32_t rows : {1, 2}) tested->measured_step(rows, microseconds(1000 * rows));
+  for (const std::int32_t rows : {1, 2}) tested->measured_step({.rows = rows}, microseconds(1000 * rows));
   const auto serve = [this](microseconds took) {
     const auto batch = dispatch();
     tested->served_step(took);
@@ -353,7 +355,7 @@ TEST_F(drafts_test, are_wanted_by_what_the_served_steps_took) {
 TEST_F(drafts_test, are_not_wanted_beside_as_many_requests_as_fill_what_comes_for_nothing) {
   set_up({});
   for (const std::int32_t rows : {1, 2, 4, 8, 16})
-    tested->measured_step(rows, std::chrono::microseconds(1000 * std::max(rows - 3, 1)));
+    tested->measured_step({.rows = rows}, std::chrono::microseconds(1000 * std::max(rows - 3, 1)));
   for (request_id id = 1; id <= 5; ++id) {
     submit(make_request(id, 4));
     step();
@@ -365,7 +367,7 @@ TEST_F(drafts_test, are_not_wanted_beside_as_many_requests_as_fill_what_comes_fo
 TEST_F(drafts_test, with_a_number_are_as_long_as_they_are_whatever_their_tokens_promise) {
   set_up({.max_num_batched_tokens = 8});
   for (const std::int32_t rows : {1, 8})
-    tested->measured_step(rows, std::chrono::microseconds(500 + 500 * rows));
+    tested->measured_step({.rows = rows}, std::chrono::microseconds(500 + 500 * rows));
   for (const std::uint64_t number : {0U, 7U}) {
     const request_id id = number + 1;
     submit(make_request(id, 4));

@@ -455,7 +455,7 @@ class simulation {
     while (submitted_ < num_requests_ && random_.chance(10)) submit();
     if (random_.chance(3)) end_one();
     if (random_.chance(10))
-      scheduler_.measured_step(random_.pick(1, 40), std::chrono::milliseconds(random_.pick(1, 9)));
+      scheduler_.measured_step({.rows = random_.pick(1, 40)}, std::chrono::milliseconds(random_.pick(1, 9)));
     while (drafts_ && random_.chance(50)) draft_one();
     if (random_.chance(10)) settle(scheduler_.expire(now_));
     if (changes_limits_ && random_.chance(4)) change_limits();

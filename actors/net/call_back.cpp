@@ -1,4 +1,4 @@
-#include "actors/call_back.hpp"
+#include "actors/net/call_back.hpp"
 
 #include <spdlog/spdlog.h>
 
