@@ -79,7 +79,8 @@ using progress_callback = std::function<void(const warm_up_progress&)>;
 class company {
  public:
   // Loads and starts. Warming up goes on behind; the gateways may open meanwhile (they report not ready).
-  // Errors: those of load_engine; invalid_argument; internal where the supervisor ends at once.
+  // Errors: those of load_engine; invalid_argument; unsupported in a process that was started as a runner;
+  // internal where the supervisor ends at once.
   static result<std::unique_ptr<company>> start(company_options options);
   ~company();  // stop()
   company(const company&) = delete;

@@ -1,4 +1,4 @@
-// A port that is there as long as its owner, whoever answers its calls.
+// A port that is there as long as anybody holds it, whoever answers its calls.
 #pragma once
 #include <functional>
 #include <memory>

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <thread>
 
+#include "runtime/isolation/executor_host.hpp"
 #include "runtime/supervision/supervision_tree.hpp"
 
 namespace troupe {
@@ -29,10 +29,14 @@ result<loaded_engine> try_to_open(const executor_place& place, const opening_gua
   return fail(error_code::unavailable, fault.what());
 }
 
-// As a program's main() does that goes its own way in that process.
-constexpr const char* hand_over =
-    " (the main() of a program that embeds the company must begin with run_if_runner_process())";
-bool is_by_itself(std::string_view how) { return how.starts_with("exit code"); }
+// Of a process that has ended by itself, and not for want of its device: as one does whose main() goes its
+// own way.
+const char* hint_for(process_handle& process) {
+  const auto code = process.exit_code();
+  return code && *code != device_lost_exit
+             ? " (is it a runner? A program that embeds the company begins with run_if_runner_process())"
+             : "";
+}
 
 std::string how_it_ended(process_handle& process, const opening_guard& guard) {
   if (!guard.has_killed(process)) return process.how_it_ended();
@@ -57,7 +61,7 @@ result<loaded_engine> open_at_start(const executor_place& place, const restart_p
       return fail(error_code::internal,
                   fmt::format("the runner process has ended {} times in a row before its device was open, "
                               "the last time by {}{}",
-                              restarts + 1, how, is_by_itself(how) ? hand_over : ""));
+                              restarts + 1, how, hint_for(*place.process())));
     const std::chrono::duration<double> pause = backoff.ended(std::chrono::steady_clock::now());
     spdlog::warn(
         "the runner process has ended before its device was open: {}; it is started again in {:.2f} s", how,

@@ -52,8 +52,8 @@ void supervisor_state::start_warm_up() {
     spdlog::warn(
         "nothing will be drafted: what verifying drafts costs is measured by the warm-up, which is left out. "
         "Leave out --skip-warmup and --enforce-eager, or say \"adaptive\": false in --speculative-config");
-  const bool are_used = parts_.steps.pad_to_buckets || mode == warm_up_mode::full;
-  const auto level = are_used ? spdlog::level::info : spdlog::level::debug;
+  const bool are_run = parts_.steps.pad_to_buckets || mode == warm_up_mode::full;
+  const auto level = are_run ? spdlog::level::info : spdlog::level::debug;
   if (mode != warm_up_mode::skip)
     for (const std::string& line : describe(parts_.steps.buckets)) spdlog::log(level, "{}", line);
   go_on_warming_up();

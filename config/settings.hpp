@@ -14,8 +14,8 @@ struct settings : bucketing_settings {
   std::string chat_template;                 // path of a file; empty: the model's own
   std::string default_chat_template_kwargs;  // a JSON object; empty: none
   std::string reasoning_format = "auto";
-  std::string
-      served_model_name;  // separated by commas; empty: the file's name without quantisation and extension
+  // Separated by commas; empty: the file's name without quantisation and extension.
+  std::string served_model_name;
 
   // engine
   std::int32_t max_model_len = 0;  // 0: what the model was trained for

@@ -72,6 +72,7 @@ caf::behavior reader(caf::stateful_actor<std::string>* self,
       [self](text_atom, const std::string& text) { self->state += text; },
       [self](end_atom, const std::string& reason) {
         std::printf("%s\n(%s)\n", self->state.c_str(), reason.c_str());
+        std::fflush(stdout);
         self->quit();
       },
       [self](failed_atom, const std::string& message) {

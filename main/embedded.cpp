@@ -23,6 +23,7 @@ tl::expected<std::unique_ptr<company>, int> start_embedded(config::setting_sourc
 
   auto options = to_company_options(settings, *path);
   if (!options) return tl::unexpected(report(with_origin(*loaded, options.error())));
+  options->traces.reset();  // of requests to gateways, which there are none of
   auto started = company::start(std::move(*options));
   if (!started) return tl::unexpected(report(with_origin(*loaded, started.error())));
   progress_bar bar(on_terminal());

@@ -1,9 +1,8 @@
 #include "main/load.hpp"
 
-#include <unistd.h>
-
+#include <algorithm>
+#include <iterator>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "main/exit_code.hpp"
@@ -13,12 +12,7 @@ namespace troupe::cli {
 
 tl::expected<config::loaded_settings, std::string> read_settings_here(
     config::setting_sources sources, const config::file_observer& before_source) {
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t equals = text.find('=');
-    if (equals == std::string_view::npos) continue;
-    sources.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-  }
+  std::ranges::move(environment_here(), std::back_inserter(sources.environment));
   return read_settings(sources, before_source);
 }
 

@@ -9,7 +9,7 @@
 namespace troupe::net {
 
 std::optional<error> fault_of(const generation_request_ptr& request) {
-  if (!request) return error{error_code::invalid_argument, "there is no request", "n"};
+  if (!request) return error{error_code::invalid_argument, "there is no request"};
   if (request->n >= 1 && request->n <= max_choices) return std::nullopt;
   return error{error_code::invalid_argument,
                fmt::format("n must be between 1 and {}, got {}", max_choices, request->n), "n"};

@@ -58,8 +58,8 @@ struct tokenize_reply {
   std::vector<std::string> token_strs;
 };
 
-// Why nothing can be made of it: there is no request, or it wants another number of answers than 1 to
-// max_choices.
+// Why nothing can be made of it (invalid_argument): there is no request, or it wants another number of
+// answers than 1 to max_choices.
 std::optional<error> fault_of(const generation_request_ptr& request);
 // The end of a stream that was refused.
 stream_event refused_stream(error why);

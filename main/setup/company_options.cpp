@@ -159,9 +159,13 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.engine.bucketing = to_bucketing_options(settings);
   out.engine.pad_to_buckets = pads_to_buckets(settings);
   out.warm_up = warm_up_of(settings);
-  auto names = openai::read_model_names(settings.served_model_name).value_or(std::vector<std::string>());
-  out.served_model_name = names.empty() ? model_name(model_path) : std::move(names.front());
-  if (!names.empty()) out.served_aliases.assign(std::next(names.begin()), names.end());
+  out.served_model_name = model_name(model_path);
+  if (!settings.served_model_name.empty()) {
+    auto names = openai::read_model_names(settings.served_model_name);
+    if (!names) return tl::unexpected(std::move(names.error()));
+    out.served_model_name = std::move(names->front());
+    out.served_aliases.assign(std::next(names->begin()), names->end());
+  }
   out.version = TROUPE_VERSION;
   out.cpu = cpu_name();
   out.max_logprobs = settings.max_logprobs;

@@ -1,5 +1,9 @@
 #include "main/setup/read_settings.hpp"
 
+#include <unistd.h>
+
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "config/combinations.hpp"
@@ -8,6 +12,16 @@
 #include "main/setup/cuda_support.hpp"
 
 namespace troupe {
+
+std::vector<std::pair<std::string, std::string>> environment_here() {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (const std::size_t equals = text.find('='); equals != std::string_view::npos)
+      variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
 
 tl::expected<config::loaded_settings, std::string> read_settings(const config::setting_sources& sources,
                                                                  const config::file_observer& before_source) {

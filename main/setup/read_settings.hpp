@@ -2,10 +2,15 @@
 #pragma once
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
+#include <vector>
 
 #include "config/load.hpp"
 
 namespace troupe {
+
+// The variables of this process, for setting_sources::environment.
+std::vector<std::pair<std::string, std::string>> environment_here();
 
 // load_settings(), the device and what is usual there (choose_device.hpp), and a look at every value whose
 // text has a form of its own. The error is one line that begins with its origin, as there. `before_source`

@@ -1,6 +1,7 @@
 #include "main/setup/runner_program.hpp"
 
-#include <unistd.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -35,11 +36,14 @@ runner_program this_program() {
 
 std::optional<int> run_if_runner_process(int argc, const char* const* argv) {
   constexpr int arguments = 4;  // its name, its role, and the two that child_process adds
-  const bool is_child = std::getenv(child_process::parent_variable) != nullptr;
-  if (!is_child || argc != arguments || argv[1] != role) return std::nullopt;
+  const char* const started_by = std::getenv(child_process::parent_variable);
+  if (started_by == nullptr || argc != arguments || argv[1] != role ||
+      argv[3] != std::string_view(started_by))
+    return std::nullopt;
   const auto num_descriptors = to_number(argv[2]);
   const auto parent = to_number(argv[3]);
-  if (!num_descriptors || parent != ::getppid()) return std::nullopt;
+  if (!num_descriptors || !parent) return std::nullopt;
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("runner"));  // standard output is the program's
   const auto open = [](const executor_setup& setup, std::span<const int> files) {
     return open_executor(setup, files, find_cuda_support());
   };

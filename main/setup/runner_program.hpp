@@ -12,7 +12,7 @@ runner_program this_program();
 
 // Where this process was started as a runner of this_program(): runs the model's steps until the company is
 // gone; where it cannot begin it says why on standard error and gives the exit code. Else nothing, at once.
-// To be called before any thread is started.
+// To be called before any thread is started. spdlog's default logger writes to standard error there.
 std::optional<int> run_if_runner_process(int argc, const char* const* argv);
 
 }  // namespace troupe

@@ -99,9 +99,10 @@ class known_children {
     const std::lock_guard lock(mutex_);
     ids_.insert(id);
   }
+  // One that has ended: its number may be another one's by now.
   void remove(pid_t id) {
     const std::lock_guard lock(mutex_);
-    ids_.erase(id);
+    ids_.erase(ids_.find(id));
   }
   void kill_others_of(pid_t thread) {
     const std::lock_guard lock(mutex_);
@@ -112,20 +113,20 @@ class known_children {
 
  private:
   std::mutex mutex_;
-  std::set<pid_t> ids_;
+  std::multiset<pid_t> ids_;
 };
 
 known_children& children_here() {
-  static known_children known;
+  static auto& known = *new known_children;  // children of static objects end after those of functions
   return known;
 }
 
-std::atomic<pid_t> starting_thread = 0;
+std::atomic<pid_t> spawning_thread_id = 0;
 
 }  // namespace
 
 void kill_child_being_started() {
-  if (const pid_t thread = starting_thread) children_here().kill_others_of(thread);
+  if (const pid_t thread = spawning_thread_id) children_here().kill_others_of(thread);
 }
 
 result<std::unique_ptr<child_process>> child_process::start(const child_program& program,
@@ -142,7 +143,7 @@ result<std::unique_ptr<child_process>> child_process::start(const child_program&
   environment.insert(environment.end() - 1, parent.data());
   pid_t id = 0;
   const int failed = run_on_spawning_thread([&] {
-    starting_thread = ::gettid();
+    spawning_thread_id = ::gettid();
     const int code = ::posix_spawn(&id, program.path.c_str(), &settings.files, &settings.attributes,
                                    words.data(), environment.data());
     if (code == 0) children_here().add(id);

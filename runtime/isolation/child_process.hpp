@@ -49,7 +49,7 @@ class child_process {
 };
 
 // Ends (SIGKILL) a child that start() is about to start, on whatever thread, and has not come back with: it
-// may hang before anybody knows it. Nobody else's children are touched, nor those that are known.
+// may hang before anybody knows it. No other child of this process is touched.
 void kill_child_being_started();
 
 // In the child, first of all: the kernel ends it (SIGKILL) when its parent `id` is gone. False: it is

@@ -27,8 +27,6 @@
 namespace troupe {
 namespace {
 
-constexpr int device_lost_exit = 70;  // EX_SOFTWARE
-
 // One executor, and what its steps are read into.
 struct hosted_executor {
   std::unique_ptr<executor> device;

@@ -25,6 +25,9 @@ result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup,
 result<std::unique_ptr<executor>> open_executor(const executor_setup& setup, std::span<const int> files,
                                                 const cuda_support& cuda);
 
+// The exit code of a process whose device is lost: EX_SOFTWARE of sysexits.h.
+inline constexpr int device_lost_exit = 70;
+
 // A line on standard error, in one piece; left out where nobody takes it at once.
 void say_on_stderr(const std::string& line);
 

@@ -94,6 +94,12 @@ std::string process_handle::how_it_ended() {
   return end_;
 }
 
+std::optional<int> process_handle::exit_code() {
+  const std::lock_guard lock(waiting_);
+  wait();
+  return exit_code_;
+}
+
 bool process_handle::was_killed_by_others() {
   if (is_killed_ || !has_ended()) return false;
   const std::lock_guard lock(waiting_);
@@ -120,6 +126,7 @@ void process_handle::wait() {
   end_ = waited == id_
              ? describe_end(status)
              : "an end that was not told (SIGCHLD is ignored, or others wait for this program's children)";
+  if (waited == id_ && WIFEXITED(status)) exit_code_ = WEXITSTATUS(status);
   ended_by_sent_signal_ = waited != id_ || (WIFSIGNALED(status) && !is_crash_signal(WTERMSIG(status)));
   if (waited == id_) cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }

@@ -28,8 +28,8 @@ class process_handle {
   void kill();
   bool has_ended() const;
   bool has_ended_by_itself() const { return has_ended() && !is_killed_; }  // or by others than kill()
-  // Whether it has ended, by a signal that was not of kill() and that no crash raises. A crash signal that
-  // was sent is one where it has called end_by_sent_crash_signals().
+  // Whether it has ended, by a signal that was not of kill() and that no crash raises, or in a way that
+  // nobody was told of. A crash signal that was sent is one where it has called end_by_sent_crash_signals().
   bool was_killed_by_others();
   // What each of its threads does, for who has to find out why it hangs: name, state as of proc(5), core, and
   // what in the kernel it waits for, "troupe-runner S on 0 in futex_do_wait, ..."; empty where it has ended.
@@ -38,6 +38,8 @@ class process_handle {
   std::optional<process_work> work() const;
   // Waits for its end: "signal 11 (Segmentation fault)", "exit code 1".
   std::string how_it_ended();
+  // Likewise; nothing where it has none.
+  std::optional<int> exit_code();
   // Waits for its end, too: the seconds of CPU time that it has used.
   double cpu_seconds();
 
@@ -49,6 +51,7 @@ class process_handle {
   std::atomic<bool> is_killed_ = false;  // by kill()
   std::mutex waiting_;
   std::string end_;  // empty: nobody has waited for it yet
+  std::optional<int> exit_code_;
   bool ended_by_sent_signal_ = false;
   double cpu_seconds_ = 0;
 };

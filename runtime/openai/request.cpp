@@ -218,7 +218,7 @@ result<void> check_model(const json& body, const request_context& context) {
   for (const std::string& alias : context.aliases) served += fmt::format(", \"{}\"", alias);
   return fail(
       error_code::not_found,
-      fmt::format("the model \"{}\" does not exist: {} does", wanted.substr(0, longest_shown), served),
+      fmt::format("the model \"{}\" does not exist; served: {}", wanted.substr(0, longest_shown), served),
       "model");
 }
 

@@ -160,6 +160,19 @@ TEST_F(LoadEngineInAProcess, ProcessesThatEndAgainAndAgainAreGivenUp) {
             "signal 9 (Killed)");
 }
 
+// A main() that goes its own way.
+TEST_F(LoadEngineInAProcess, AProgramThatRunsNoModelIsToldWhatItsMainMustDo) {
+  engine_options with = options();
+  with.isolation = runner_program{"/bin/false", {"false"}};
+  with.pauses_at_start = {std::chrono::milliseconds(1), std::chrono::milliseconds(1)};
+  const auto loaded = load_engine(with);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().message,
+            "the runner process has ended 6 times in a row before its device was open, the last time by "
+            "exit code 1 (is it a runner? A program that embeds the company begins with "
+            "run_if_runner_process())");
+}
+
 struct LoadEngineInAProcessThatStops : LoadEngineInAProcess {
   // As it opens its device, until so many have been killed.
   engine_options whose_process_stops(int times) {

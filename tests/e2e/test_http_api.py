@@ -36,7 +36,7 @@ def test_a_model_may_have_several_names(start_service):
             for name in ("small", "gpt-4o"):
                 answer = client.chat.completions.create(model=name, messages=QUESTION, temperature=0, max_tokens=32)
                 assert (answer.model, answer.choices[0].message.content) == ("small", "The capital of Japan is Tokyo.")
-            with pytest.raises(openai.NotFoundError, match='"gpt" does not exist: "small", "gpt-4o" does'):
+            with pytest.raises(openai.NotFoundError, match='"gpt" does not exist; served: "small", "gpt-4o"'):
                 client.responses.create(model="gpt", input="Hi")
         assert 'model_name="small"' in service.get("/metrics")
 

@@ -13,20 +13,20 @@ namespace troupe::json_schema {
 
 class short_numbers {
  public:
-  // A schema names this value (enum, const), which is written as it is however long it is. Before the numbers
-  // that it belongs to are shortened.
-  void name(grammar::regex_store& store, const decimal& value);
+  // A schema names these values (of one enum or const): those that are long are written as they are. Before
+  // the numbers that they belong to are shortened.
+  void name(grammar::regex_store& store, const std::vector<decimal>& values);
 
   // Those of `numbers` with at most 18 digits, so that whole ones fit 64 bits with a sign, and 20 more behind
   // the point, so that whatever Python writes for a double without an exponent is among them, and with an
   // exponent of 3 digits; and those that are named. All of them where none is short, as far as a search of
   // so many steps finds out, and where they are held to multiples, which some masks follow with pains as it
-  // is.
+  // is, or very many enums name long ones.
   grammar::regex_id shorten(grammar::regex_store& store, grammar::regex_id numbers,
                             grammar::step_budget& search);
 
  private:
-  std::vector<grammar::regex_id> named_;
+  std::vector<grammar::regex_id> named_;  // of each enum that has any
   std::map<grammar::regex_id, grammar::regex_id> known_;
 };
 

@@ -59,7 +59,6 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
   for (const json* number : numbers) {
     const decimal& value = values.emplace_back(to_decimal(*number));
     if (!work.spend((value.whole.size() + value.fraction.size()) / digits_in_a_step)) break;
-    work.numbers.name(regex, value);
     const bool is_plain = work.options.plain_integers && value.is_integer();
     if (auto text = scientific_text(value); text && !is_plain) scientific.push_back(std::move(*text));
     if (value.is_zero())
@@ -71,6 +70,7 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
     else
       fractional.push_back(to_text(value));
   }
+  work.numbers.name(regex, values);
   const regex_id whole_ones = regex.one_of(std::move(whole)), others = regex.one_of(std::move(fractional)),
                  large_ones = regex.one_of(std::move(as_they_are));
   const auto texts = [&](regex_id zero_texts, regex_id behind_whole, regex_id behind_fraction) {

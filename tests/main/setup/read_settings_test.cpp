@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "main/setup/company_options.hpp"
-
 namespace troupe {
 namespace {
 
-config::setting_sources flags(std::map<std::string, std::string, std::less<>> given) {
+config::setting_sources of_flags(std::map<std::string, std::string, std::less<>> given) {
   config::setting_sources sources;
   sources.flags = std::move(given);
   return sources;
@@ -23,7 +23,7 @@ TEST(read_settings, looks_at_every_text_that_has_a_form_of_its_own_and_names_its
       {"chat_template", "/nowhere"}, {"speculative_config", "{"},      {"otlp_traces_endpoint", "ftp://x"},
       {"max_num_seqs", "0"},         {"scheduling_policy", "first"}};
   for (const auto& [name, text] : wrong) {
-    const auto loaded = read_settings(flags({{"device", "cpu"}, {name, text}}));
+    const auto loaded = read_settings(of_flags({{"device", "cpu"}, {name, text}}));
     ASSERT_FALSE(loaded) << name;
     std::string flag = std::string("--") + name;
     for (char& c : flag)
@@ -33,57 +33,14 @@ TEST(read_settings, looks_at_every_text_that_has_a_form_of_its_own_and_names_its
 }
 
 TEST(read_settings, reads_no_environment_but_what_it_is_given) {
-  config::setting_sources sources = flags({{"device", "cpu"}});
+  config::setting_sources sources = of_flags({{"device", "cpu"}});
+  ::setenv("TROUPE_MAX_NUM_SEQS", "5", 1);
   EXPECT_EQ(read_settings(sources)->values.max_num_seqs, 64);
+  sources.environment = environment_here();
+  EXPECT_EQ(read_settings(sources)->values.max_num_seqs, 5);
+  ::unsetenv("TROUPE_MAX_NUM_SEQS");
   sources.environment = {{"TROUPE_MAX_NUM_SEQS", "3"}};
   EXPECT_EQ(read_settings(sources)->values.max_num_seqs, 3);
-}
-
-// What a program that embeds the company has to count on, as the service's users do.
-TEST(company_options, are_what_the_settings_say) {
-  const auto loaded = read_settings(flags({{"device", "cpu"},
-                                           {"served_model_name", "small, gpt-4o"},
-                                           {"max_num_seqs", "5"},
-                                           {"watermark", "0.5"}}));
-  ASSERT_TRUE(loaded) << loaded.error();
-  const auto options = to_company_options(loaded->values, "models/Some-1B.Q4_1.gguf");
-  ASSERT_TRUE(options) << options.error().message;
-  EXPECT_EQ(options->engine.model_path, "models/Some-1B.Q4_1.gguf");
-  EXPECT_EQ(options->served_model_name, "small");
-  EXPECT_EQ(options->served_aliases, std::vector<std::string>{"gpt-4o"});
-  EXPECT_EQ(options->engine.max_num_seqs, 5);
-  EXPECT_EQ(options->scheduling.watermark, 0.5);
-  EXPECT_TRUE(options->scheduling.enable_prefix_caching);
-  EXPECT_TRUE(options->grammars.jump_forward);
-  EXPECT_EQ(options->scheduling.max_steps_in_flight, 2);
-  EXPECT_EQ(options->engine.max_steps_in_flight, 2);
-  EXPECT_FALSE(options->engine.isolation) << "main() must know of it";
-  EXPECT_FALSE(options->version.empty());
-  const auto unnamed = to_company_options(config::settings{}, "models/Some-1B.Q4_1.gguf");
-  EXPECT_EQ(unnamed->served_model_name, "Some-1B");
-  EXPECT_TRUE(unnamed->served_aliases.empty());
-}
-
-// A reload that changes nothing must change nothing.
-TEST(company_options, and_the_limits_of_a_reload_say_the_same) {
-  const auto loaded = read_settings(flags({{"device", "cpu"},
-                                           {"max_num_queued_requests", "7"},
-                                           {"scheduling_policy", "priority"},
-                                           {"request_timeout", "3s"},
-                                           {"queue_timeout", "2s"},
-                                           {"step_deadline", "9s"},
-                                           {"long_prefill_token_threshold", "33"}}));
-  ASSERT_TRUE(loaded) << loaded.error();
-  const auto options = to_company_options(loaded->values, "m.gguf");
-  const company_limits limits = to_company_limits(loaded->values);
-  EXPECT_EQ(limits.request_timeout, options->request_timeout);
-  EXPECT_EQ(limits.queue_timeout, options->queue_timeout);
-  EXPECT_EQ(limits.step_deadline, options->step_deadline);
-  EXPECT_EQ(limits.scheduling.policy, options->scheduling.policy);
-  EXPECT_EQ(limits.scheduling.max_num_queued_requests, options->scheduling.max_num_queued_requests);
-  EXPECT_EQ(limits.scheduling.long_prefill_token_threshold, options->scheduling.long_prefill_token_threshold);
-  EXPECT_EQ(limits.scheduling.watermark, options->scheduling.watermark);
-  EXPECT_EQ(limits.scheduling.max_num_seqs, options->engine.max_num_seqs);
 }
 
 }  // namespace

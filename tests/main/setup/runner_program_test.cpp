@@ -23,15 +23,15 @@ TEST(runner_program, is_told_from_every_other_start_of_the_program) {
   const std::string parent = std::to_string(::getppid());
   EXPECT_FALSE(run({"mine", "runner-process", "2", parent})) << "nobody's child";
   ::setenv(child_process::parent_variable, parent.c_str(), 1);
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{},
-                                             {"mine"},
-                                             {"mine", "runner-process"},
-                                             {"mine", "serve", "2", parent},
-                                             {"mine", "runner-process", "two", parent},
-                                             {"mine", "runner-process", "2", "1" + parent},
-                                             {"mine", "runner-process", "2", parent + "x"},
-                                             {"mine", "runner-process", "2", parent, "more"}})
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {},
+           {"mine"},
+           {"mine", "runner-process"},
+           {"mine", "serve", "2", parent},
+           {"mine", "runner-process", "two", parent},
+           {"mine", "runner-process", "2", "1" + parent},  // another's child
+           {"mine", "runner-process", "2", parent + "x"},
+           {"mine", "runner-process", "2", parent, "more"}})
     EXPECT_FALSE(run(arguments)) << testing::PrintToString(arguments);
   ::unsetenv(child_process::parent_variable);
 }

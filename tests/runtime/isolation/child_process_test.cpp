@@ -97,6 +97,27 @@ TEST(child_process, ends_with_its_owner_and_others_hear_how) {
   EXPECT_EQ(handle->how_it_ended(), "signal 9 (Killed)");
 }
 
+// As in a program that wants to know of no child.
+TEST(child_process, whose_end_nobody_is_told_of_has_not_ended_by_its_own_fault) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const auto started = child_process::start({"/bin/sh", {"sh", "-c", "exit 3"}, {}}, {});
+  const std::shared_ptr<process_handle> handle = (*started)->handle();
+  EXPECT_TRUE(handle->how_it_ended().starts_with("an end that was not told")) << handle->how_it_ended();
+  EXPECT_TRUE(handle->was_killed_by_others());
+  std::signal(SIGCHLD, before);
+}
+
+TEST(child_process, that_is_known_is_not_the_one_that_is_being_started) {
+  const auto started = child_process::start({"/bin/sh", {"sh", "-c", "kill -STOP $$; exit 5"}, {}}, {});
+  const std::shared_ptr<process_handle> handle = (*started)->handle();
+  kill_child_being_started();
+  const std::regex stopped("sh T on .*");
+  while (!std::regex_match(handle->describe_threads(), stopped) && !handle->has_ended())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(handle->id(), SIGCONT);
+  EXPECT_EQ(handle->how_it_ended(), "exit code 5");
+}
+
 TEST(child_process, tells_what_each_of_its_threads_does) {
   const auto started = child_process::start({"/bin/sh", {"sh", "-c", "kill -STOP $$"}, {}}, {});
   const std::shared_ptr<process_handle> handle = (*started)->handle();

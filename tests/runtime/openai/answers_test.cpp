@@ -455,7 +455,7 @@ TEST(models, have_every_name_that_they_are_given) {
   }
   EXPECT_FALSE(is_name_of("gpt", model));
   EXPECT_EQ(check_model({{"model", "gpt"}}, {.model = "small", .aliases = model.aliases}).error().message,
-            "the model \"gpt\" does not exist: \"small\", \"gpt-4o\", \"a <b>\" does");
+            "the model \"gpt\" does not exist; served: \"small\", \"gpt-4o\", \"a <b>\"");
   for (const char* wrong : {"", " ", "a,", ",a", "a,,b", "a,b,a", "a,b\n", "a\xff"})
     EXPECT_FALSE(read_model_names(wrong)) << wrong;
 }

@@ -28,9 +28,8 @@ TEST(short_numbers, are_those_that_programs_hold) {
   for (const char* schema : {R"({"type":"number"})", R"({"type":["number","string"],"minimum":-5.5})", "true",
                              R"({"anyOf":[{"type":"number"},{"type":"integer"}]})"}) {
     const checked_schema any(schema, long_or_short), held(schema, only_short);
-    for (const std::string& number : {eighteen + "." + twenty, eighteen + ".5", twenty.substr(0, 17) + "e3"})
-      EXPECT_TRUE(any.accepts(number) == held.accepts(number)) << schema << number;
-    EXPECT_TRUE(held.accepts(eighteen + "." + twenty)) << schema;
+    for (const std::string& number : {eighteen + "." + twenty, eighteen + ".5", std::string("12345.5e30")})
+      EXPECT_TRUE(any.accepts(number) && held.accepts(number)) << schema << number;
     for (const std::string& number : {eighteen + "9.5", eighteen + "." + twenty + "1", "0." + twenty + "1"}) {
       EXPECT_TRUE(any.accepts(number)) << schema << number;
       EXPECT_FALSE(held.accepts(number)) << schema << number;
@@ -60,6 +59,20 @@ TEST(short_numbers, give_way_to_those_that_the_schema_names) {
   EXPECT_FALSE(beside.accepts(twenty.substr(0, 19) + "7"));
 }
 
+TEST(short_numbers, that_are_named_by_thousands_cost_little_more) {
+  json ids = json::array();
+  for (std::uint64_t i = 0; i < 5'000; ++i) ids.push_back(1'700'000'000'000'000'000U + i * 977);
+  const std::string schema = json({{"type", "array"}, {"items", {{"enum", ids}}}}).dump();
+  const auto nodes = [&schema](const schema_options& options) {
+    const auto builder = read_json_schema(schema, options);
+    return builder ? builder->regex().size() : 0;
+  };
+  EXPECT_GT(nodes(only_short), 0U);
+  EXPECT_LT(nodes(only_short), nodes(long_or_short) + 500);
+  EXPECT_TRUE(checked_schema(schema, only_short).accepts("[1700000000000000977,1700000000004884023]"));
+  EXPECT_FALSE(checked_schema(schema, only_short).accepts("[1700000000000000978]"));
+}
+
 // Whatever leaves only long ones, however it is said.
 TEST(short_numbers, give_way_where_there_are_no_others) {
   constexpr schema_options plain{.max_white_space = 0, .plain_integers = true, .short_numbers = true};
@@ -73,6 +86,15 @@ TEST(short_numbers, give_way_where_there_are_no_others) {
                                  "maxContains":1,"minItems":2,"maxItems":2})",
                              plain);
   EXPECT_TRUE(items.accepts("[1," + twenty + "000]"));
+}
+
+// More alternatives than a search for a text of theirs looks through.
+TEST(short_numbers, are_found_among_many_ranges) {
+  json ranges = json::array();
+  for (int i = 0; i < 100; ++i) ranges.push_back({{"type", "number"}, {"minimum", i}, {"maximum", i + 0.5}});
+  const checked_schema held(json({{"anyOf", ranges}}).dump(), only_short);
+  EXPECT_TRUE(held.accepts("0." + std::string(20, '0')));
+  EXPECT_FALSE(held.accepts("0." + std::string(21, '0')));
 }
 
 // Words that leave short ones leave no long ones, there and beside.
