@@ -100,8 +100,13 @@ TEST(child_process, ends_with_its_owner_and_others_hear_how) {
 // As in a program that wants to know of no child.
 TEST(child_process, whose_end_nobody_is_told_of_has_not_ended_by_its_own_fault) {
   const auto before = std::signal(SIGCHLD, SIG_IGN);
-  const auto started = child_process::start({"/bin/sh", {"sh", "-c", "exit 3"}, {}}, {});
+  const auto started = child_process::start({"/bin/sh", {"sh", "-c", "kill -STOP $$; exit 3"}, {}}, {});
+  ASSERT_TRUE(started) << started.error().message;
   const std::shared_ptr<process_handle> handle = (*started)->handle();
+  const std::regex stopped("sh T on .*");
+  while (!std::regex_match(handle->describe_threads(), stopped) && !handle->has_ended())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(handle->id(), SIGCONT);
   EXPECT_TRUE(handle->how_it_ended().starts_with("an end that was not told")) << handle->how_it_ended();
   EXPECT_TRUE(handle->was_killed_by_others());
   std::signal(SIGCHLD, before);
