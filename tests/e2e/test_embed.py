@@ -1,4 +1,5 @@
 """The example that puts the company into an actor system of its own, run as a program that embeds it would be."""
+import contextlib
 import os
 import pathlib
 import re
@@ -18,7 +19,10 @@ def run(*arguments, **environment):
 
 
 def children_of(process):
-    return [int(child) for of_thread in pathlib.Path(f"/proc/{process.pid}/task").glob("*/children") for child in of_thread.read_text().split()]
+    try:
+        return [int(child) for of_thread in pathlib.Path(f"/proc/{process.pid}/task").glob("*/children") for child in of_thread.read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        return []
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +38,25 @@ def test_each_prompt_has_its_answer(answers):
 
 
 def test_no_answer_is_lost_with_the_runners_process(answers, tmp_path):
-    log = tmp_path / "log"
-    with open(log, "w") as errors, subprocess.Popen([EXAMPLE, MODEL, *PROMPTS], stdout=subprocess.PIPE, stderr=errors, text=True) as process:
-        first = []  # whole: the others are under way
-        while not first or not re.fullmatch(r"\((stop|length)\)", first[-1]):
-            first.append(process.stdout.readline().rstrip("\n"))
-        (runner,) = children_of(process)
-        os.kill(runner, signal.SIGKILL)
-        rest = process.stdout.read()
-        assert process.wait(timeout=120) == 0, log.read_text()
-    assert sorted(first + rest.splitlines()) == answers
+    """Killed when the first answer is whole; a machine that was too slow to see that in time has another try."""
+    killed = []
+    for attempt in range(5):
+        log = tmp_path / f"log{attempt}"
+        with open(log, "w") as errors, subprocess.Popen([EXAMPLE, MODEL, *PROMPTS], stdout=subprocess.PIPE, stderr=errors, text=True) as process:
+            lines = []
+            for line in process.stdout:
+                lines.append(line.rstrip("\n"))
+                if not killed and re.fullmatch(r"\((stop|length)\)", lines[-1]):
+                    killed = children_of(process)
+                    for runner in killed:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(runner, signal.SIGKILL)
+            assert process.wait(timeout=120) == 0, log.read_text()
+        assert sorted(lines) == answers
+        if killed and "is started again" in log.read_text():
+            return
+        killed = []
+    pytest.fail("the runner was never killed while requests ran")
 
 
 @pytest.mark.parametrize("arguments, environment, told", [
