@@ -1,4 +1,5 @@
 // From options to a company whose actors are there.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

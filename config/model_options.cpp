@@ -10,8 +10,8 @@ std::vector<option> model_options() {
       text_option("model", group::model, &settings::model, "Model file (GGUF); empty: the default model"),
       text_option("served_model_name", group::model, &settings::served_model_name,
                   "Name of the model in the API, or several separated by commas: requests may give any of "
-                  "them, answers "
-                  "and metrics name the first; empty: the file's name without quantisation and extension"),
+                  "them, answers and metrics name the first; empty: the file's name without quantisation and "
+                  "extension"),
       with_aliases(text_option("chat_template", group::model, &settings::chat_template,
                                "File of a chat template (Jinja) to use in place of the model's own"),
                    {"chat_template_file"}),

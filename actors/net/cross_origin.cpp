@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/without_blanks.hpp"
+
 namespace troupe::net {
 namespace {
 
 constexpr std::string_view all = "*";
-
-std::string_view without_blanks(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
 
 bool is_visible(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });

@@ -17,7 +17,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::string_view role = "runner-process";
+constexpr std::string_view role = "runner-process";  // as child_program has it
 constexpr int exit_failure = 1;
 
 std::optional<int> to_number(std::string_view text) {
@@ -29,10 +29,7 @@ std::optional<int> to_number(std::string_view text) {
 
 }  // namespace
 
-runner_program this_program() {
-  return {.arguments = {"troupe", std::string(role)},
-          .withheld = {config::admin_key_variable, config::api_key_variable}};
-}
+runner_program this_program() { return {.withheld = {config::admin_key_variable, config::api_key_variable}}; }
 
 std::optional<int> run_if_runner_process(int argc, const char* const* argv) {
   constexpr int arguments = 4;  // its name, its role, and the two that child_process adds

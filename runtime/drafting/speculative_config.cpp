@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/drafting/draft.hpp"
+
 namespace troupe {
 namespace {
 

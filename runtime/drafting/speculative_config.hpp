@@ -28,8 +28,8 @@ const char* to_string(rejection_method method);
 struct speculative_config {
   speculative_method method = speculative_method::suffix;
   std::string model = {};  // draft_model: path of its file
-  std::int32_t num_speculative_tokens =
-      16;  // 1 ... most_draft_tokens: the most that are proposed at once; draft_model: 4
+  // 1 ... most_draft_tokens: the most that are proposed at once; draft_model: 4.
+  std::int32_t num_speculative_tokens = 16;
   std::int32_t prompt_lookup_min = 5;                // ngram: 1 ... max
   std::int32_t prompt_lookup_max = 5;                // ngram: 1 ... 16
   std::int32_t suffix_decoding_max_tree_depth = 24;  // 2 ... 256

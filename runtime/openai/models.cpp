@@ -6,17 +6,12 @@
 
 #include "runtime/openai/json_writer.hpp"
 #include "runtime/utf8.hpp"
+#include "runtime/without_blanks.hpp"
 
 namespace troupe::openai {
 namespace {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 void write_model(json_writer& out, std::string_view name, const model_description& model) {
   out.begin_object().key("id").string(name).key("object").string("model");

@@ -12,6 +12,7 @@
 #include "runtime/openai/field_reader.hpp"
 #include "runtime/openai/grammar_fields.hpp"
 #include "runtime/openai/messages.hpp"
+#include "runtime/openai/models.hpp"
 #include "runtime/openai/sampling_fields.hpp"
 #include "runtime/openai/tools.hpp"
 #include "runtime/sampling/sampler.hpp"
@@ -210,9 +211,7 @@ result<void> check_model(const json& body, const request_context& context) {
   if (name == nullptr) return {};
   if (!name->is_string()) return fail(error_code::invalid_argument, "model must be a string", "model");
   const std::string& wanted = name->get_ref<const std::string&>();
-  if (wanted.empty() || wanted == context.model ||
-      std::ranges::find(context.aliases, wanted) != context.aliases.end())
-    return {};
+  if (wanted.empty() || is_name_of(wanted, {.id = context.model, .aliases = context.aliases})) return {};
   constexpr std::size_t longest_shown = 128;
   std::string served = fmt::format("\"{}\"", context.model);
   for (const std::string& alias : context.aliases) served += fmt::format(", \"{}\"", alias);

@@ -97,16 +97,21 @@ TEST(child_process, ends_with_its_owner_and_others_hear_how) {
   EXPECT_EQ(handle->how_it_ended(), "signal 9 (Killed)");
 }
 
+// A shell that has stopped itself, or is about to.
+void let_go_on(const process_handle& shell) {
+  const std::regex stopped("sh T on .*");
+  while (!std::regex_match(shell.describe_threads(), stopped) && !shell.has_ended())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(shell.id(), SIGCONT);
+}
+
 // As in a program that wants to know of no child.
 TEST(child_process, whose_end_nobody_is_told_of_has_not_ended_by_its_own_fault) {
   const auto before = std::signal(SIGCHLD, SIG_IGN);
   const auto started = child_process::start({"/bin/sh", {"sh", "-c", "kill -STOP $$; exit 3"}, {}}, {});
   ASSERT_TRUE(started) << started.error().message;
   const std::shared_ptr<process_handle> handle = (*started)->handle();
-  const std::regex stopped("sh T on .*");
-  while (!std::regex_match(handle->describe_threads(), stopped) && !handle->has_ended())
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  ::kill(handle->id(), SIGCONT);
+  let_go_on(*handle);
   EXPECT_TRUE(handle->how_it_ended().starts_with("an end that was not told")) << handle->how_it_ended();
   EXPECT_TRUE(handle->was_killed_by_others());
   std::signal(SIGCHLD, before);
@@ -116,10 +121,7 @@ TEST(child_process, that_is_known_is_not_the_one_that_is_being_started) {
   const auto started = child_process::start({"/bin/sh", {"sh", "-c", "kill -STOP $$; exit 5"}, {}}, {});
   const std::shared_ptr<process_handle> handle = (*started)->handle();
   kill_child_being_started();
-  const std::regex stopped("sh T on .*");
-  while (!std::regex_match(handle->describe_threads(), stopped) && !handle->has_ended())
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  ::kill(handle->id(), SIGCONT);
+  let_go_on(*handle);
   EXPECT_EQ(handle->how_it_ended(), "exit code 5");
 }
 
