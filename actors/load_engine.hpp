@@ -30,8 +30,8 @@ class draft_model;
 
 struct engine_options {
   std::string model_path;
-  std::string chat_template_path = {};                  // of a file in place of the model's own; empty: none
-  nlohmann::ordered_json template_arguments = nullptr;  // chat_template/template_arguments.hpp; null: none
+  std::string chat_template_path = {};  // of a file in place of the model's own; empty: none
+  json template_arguments = nullptr;    // chat_template/template_arguments.hpp; null: none
   // Whether what a model thinks first is told apart; unset: where its template knows the marks of that.
   std::optional<bool> reasons = {};
   std::int32_t max_model_len = 0;  // 0: what the model was trained for, or less where the KV cache holds less

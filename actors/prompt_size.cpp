@@ -6,12 +6,12 @@
 namespace troupe {
 namespace {
 
-std::size_t text_bytes(const nlohmann::ordered_json& value) {
+std::size_t text_bytes(const json& value) {
   return value.is_string() ? value.get_ref<const std::string&>().size() : 0;
 }
 
 // A content is a string or a list of parts with a "text" each.
-std::size_t content_bytes(const nlohmann::ordered_json& content) {
+std::size_t content_bytes(const json& content) {
   if (!content.is_array()) return text_bytes(content);
   std::size_t bytes = 0;
   for (const auto& part : content)
@@ -20,7 +20,7 @@ std::size_t content_bytes(const nlohmann::ordered_json& content) {
 }
 
 // What is certain to be written of a message's calls, in whatever form.
-std::size_t call_bytes(const nlohmann::ordered_json& calls) {
+std::size_t call_bytes(const json& calls) {
   constexpr std::size_t least_form = 16;  // {"name":"","a":{}}
   std::size_t bytes = 0;
   if (!calls.is_array()) return bytes;

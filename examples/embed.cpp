@@ -42,7 +42,7 @@ int complain(const std::string& message) {
 troupe::generation_request_ptr chat_of(const std::string& question) {
   auto request = std::make_shared<troupe::generation_request>();
   troupe::chat_prompt chat;
-  chat.messages = nlohmann::ordered_json::array({{{"role", "user"}, {"content", question}}});
+  chat.messages = troupe::json::array({{{"role", "user"}, {"content", question}}});
   request->prompt = chat;
   request->sampling.temperature = 0.0F;  // greedy; else each request wants a seed of its own
   request->sampling.max_tokens = 64;

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "runtime/json/json.hpp"
 
 namespace troupe::cli {
 namespace {
-
-using nlohmann::json;
 
 tree_row row_of(const json& part, int depth) {
   tree_row row;

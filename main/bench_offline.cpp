@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "config/flags.hpp"
@@ -16,6 +15,7 @@
 #include "main/setup/machine.hpp"
 #include "main/setup/tuning_place.hpp"
 #include "runtime/executor/usable_cores.hpp"
+#include "runtime/json/json.hpp"
 #include "runtime/model/model.hpp"
 
 namespace troupe::cli {
@@ -28,7 +28,7 @@ struct bench_options {
 };
 
 void print_json(const std::string& model, const benchmark_options& run, const benchmark_report& report) {
-  nlohmann::ordered_json out;
+  json out;
   out["model"] = model;
   out["batch"] = run.batch;
   out["input_len"] = run.input_len;
@@ -49,7 +49,7 @@ void print_json(const std::string& model, const benchmark_options& run, const be
   out["kv_cache_dtype"] = report.kv_cache_dtype;
   out["tuned"] = report.tuned;
   out["version"] = TROUPE_VERSION;
-  std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  std::printf("%s\n", out.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
 }
 
 void print_table(const std::string& model, const benchmark_options& run, const benchmark_report& report) {

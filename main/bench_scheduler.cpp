@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "main/commands.hpp"
@@ -13,6 +12,7 @@
 #include "main/rounded.hpp"
 #include "main/scheduler_benchmark.hpp"
 #include "main/setup/machine.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -29,7 +29,7 @@ int bench_scheduler(const scheduler_bench_options& options) {
   const double p50 = quantile(*times, 0.5);
   const double p99 = quantile(*times, 0.99);
   if (options.json) {
-    nlohmann::ordered_json out;
+    json out;
     out["running"] = options.run.running;
     out["steps"] = options.run.steps;
     out["actors"] = options.run.actors;
@@ -38,7 +38,7 @@ int bench_scheduler(const scheduler_bench_options& options) {
     out["step_us_p99"] = rounded(p99);
     out["cpu"] = cpu_name();
     out["version"] = TROUPE_VERSION;
-    std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    std::printf("%s\n", out.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
   } else {
     std::printf("running      %d sequences%s\n", options.run.running,
                 options.run.actors ? ", every actor in the loop" : "");

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,11 +21,10 @@
 #include "runtime/bucketing/bucket_text.hpp"
 #include "runtime/bucketing/padding_waste.hpp"
 #include "runtime/bucketing/text_file.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 struct buckets_options {
   config::setting_sources sources;
@@ -45,20 +43,20 @@ engine_sizes sizes_of(const config::settings& settings, const buckets_options& o
   return sizes;
 }
 
-ordered_json to_json(const std::vector<bucket>& buckets) {
-  ordered_json out = ordered_json::array();
+json to_json(const std::vector<bucket>& buckets) {
+  json out = json::array();
   for (const bucket& b : buckets) out.push_back({b.batch, b.query, b.blocks});
   return out;
 }
 
-ordered_json to_json(const std::vector<unified_bucket>& buckets) {
-  ordered_json out = ordered_json::array();
+json to_json(const std::vector<unified_bucket>& buckets) {
+  json out = json::array();
   for (const unified_bucket& b : buckets)
     out.push_back({b.query, b.shared_blocks, b.unique_blocks, b.causal ? 1 : 0});
   return out;
 }
 
-ordered_json to_json(const padding_waste& waste) {
+json to_json(const padding_waste& waste) {
   return {{"lengths", waste.lengths},
           {"tokens", waste.tokens},
           {"padding_tokens", waste.padding_tokens},
@@ -111,8 +109,8 @@ void print_table(const padding_waste& waste) {
 }
 
 // Text that is no UTF-8, as a file's name may be, is told with replacement characters.
-void print_json(const ordered_json& out) {
-  fmt::print("{}\n", out.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+void print_json(const json& out) {
+  fmt::print("{}\n", out.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 result<std::vector<std::int32_t>> load_trace(const std::string& path) {
@@ -172,9 +170,9 @@ int show(const buckets_options& options) {
     waste = measure(*lengths, *plan);
   }
   if (options.json) {
-    ordered_json out{{"prompt", to_json(plan->prompt)},
-                     {"decode", to_json(plan->decode)},
-                     {"unified", to_json(plan->unified)}};
+    json out{{"prompt", to_json(plan->prompt)},
+             {"decode", to_json(plan->decode)},
+             {"unified", to_json(plan->unified)}};
     if (waste) out["trace"] = to_json(*waste);
     print_json(out);
     return exit_ok;

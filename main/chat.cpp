@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "config/flags.hpp"
@@ -16,6 +15,7 @@
 #include "main/conversation.hpp"
 #include "main/embedded.hpp"
 #include "main/exit_code.hpp"
+#include "runtime/json/json.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::cli {
@@ -64,7 +64,7 @@ class chat_session {
   }
 
   void reset() {
-    messages_ = nlohmann::ordered_json::array();
+    messages_ = json::array();
     if (!options_.system.empty()) messages_.push_back({{"role", "system"}, {"content", options_.system}});
   }
 
@@ -100,7 +100,7 @@ class chat_session {
   conversation& talk_;
   const answer_options& options_;
   const bool interactive_ = isatty(STDIN_FILENO) == 1;
-  nlohmann::ordered_json messages_;
+  json messages_;
   bool was_refused_ = false;
 };
 

@@ -52,7 +52,7 @@ void print(const taken& next, answer& said) {
 
 }  // namespace
 
-answer conversation::ask(const nlohmann::ordered_json& messages, const sampling_params& sampling) {
+answer conversation::ask(const json& messages, const sampling_params& sampling) {
   answer said = ask_once(messages, sampling);
   const std::optional<error>& refusal = said.end.failure;
   const bool is_too_long = refusal && refusal->code == error_code::context_length_exceeded &&
@@ -64,7 +64,7 @@ answer conversation::ask(const nlohmann::ordered_json& messages, const sampling_
   return ask_once(messages, all_that_is_left);
 }
 
-answer conversation::ask_once(const nlohmann::ordered_json& messages, const sampling_params& sampling) {
+answer conversation::ask_once(const json& messages, const sampling_params& sampling) {
   const auto request = std::make_shared<generation_request>();
   request->prompt = chat_prompt{.messages = messages, .add_generation_prompt = true};
   request->sampling = sampling;

@@ -3,11 +3,11 @@
 #pragma once
 #include <condition_variable>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "actors/net/engine_port.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::cli {
 
@@ -24,12 +24,12 @@ class conversation {
 
   // Asks and waits for the end, printing every piece of text. An answer may be shorter than max_tokens where
   // the context leaves no more. One thread at a time.
-  answer ask(const nlohmann::ordered_json& messages, const sampling_params& sampling);
+  answer ask(const json& messages, const sampling_params& sampling);
   // Ends the answer that is being written; false where there is none. Any thread.
   bool abort();
 
  private:
-  answer ask_once(const nlohmann::ordered_json& messages, const sampling_params& sampling);
+  answer ask_once(const json& messages, const sampling_params& sampling);
 
   net::engine_port& port_;
   std::mutex mutex_;

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "main/commands.hpp"
@@ -10,6 +9,7 @@
 #include "main/json_dumps.hpp"
 #include "main/setup/cuda_support.hpp"
 #include "main/setup/default_model.hpp"
+#include "runtime/json/json.hpp"
 
 #ifdef TROUPE_HAS_CUDA
 #include <algorithm>
@@ -39,8 +39,8 @@ struct selftest_options {
 
 #ifdef TROUPE_HAS_CUDA
 
-nlohmann::ordered_json json_of(const checks::kernel_check& check) {
-  nlohmann::ordered_json out{{"kernel", check.name}, {"shapes", check.shapes}, {"passed", check.passed}};
+json json_of(const checks::kernel_check& check) {
+  json out{{"kernel", check.name}, {"shapes", check.shapes}, {"passed", check.passed}};
   // JSON has no infinity: what is no number is infinitely far from its expectation.
   out["largest_difference"] = nullptr;
   if (std::isfinite(check.difference)) out["largest_difference"] = check.difference;
@@ -49,18 +49,18 @@ nlohmann::ordered_json json_of(const checks::kernel_check& check) {
   return out;
 }
 
-nlohmann::ordered_json json_of(const checks::kernel_timing& timing) {
-  nlohmann::ordered_json out{{"kernel", timing.name},
-                             {"shape", timing.shape},
-                             {"us", rounded(timing.microseconds)},
-                             {"share_of_copy_bandwidth", rounded(timing.bandwidth_share)}};
+json json_of(const checks::kernel_timing& timing) {
+  json out{{"kernel", timing.name},
+           {"shape", timing.shape},
+           {"us", rounded(timing.microseconds)},
+           {"share_of_copy_bandwidth", rounded(timing.bandwidth_share)}};
   if (timing.operations > 0) out["share_of_arithmetic"] = rounded(timing.arithmetic_share);
   if (timing.best_microseconds > 0) out["best_us"] = rounded(timing.best_microseconds);
   if (timing.invariant_microseconds > 0) out["batch_invariant_us"] = rounded(timing.invariant_microseconds);
   return out;
 }
 
-nlohmann::ordered_json json_of(const step_time& time) {
+json json_of(const step_time& time) {
   if (!(time.whole > 0)) return nullptr;  // it was not timed
   return {{"us", rounded(time.whole)},
           {"device_us", rounded(time.device)},
@@ -68,7 +68,7 @@ nlohmann::ordered_json json_of(const step_time& time) {
           {"idle_share", rounded(time.idle_share())}};
 }
 
-nlohmann::ordered_json json_of(const decode_timing& decode) {
+json json_of(const decode_timing& decode) {
   return {{"sequences", decode.sequences},
           {"context", decode.context},
           {"graph", json_of(decode.as_graph)},
@@ -78,20 +78,18 @@ nlohmann::ordered_json json_of(const decode_timing& decode) {
 }
 
 template <class T>
-nlohmann::ordered_json json_of_all(const std::vector<T>& parts) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+json json_of_all(const std::vector<T>& parts) {
+  json out = json::array();
   for (const T& each : parts) out.push_back(json_of(each));
   return out;
 }
 
 // null: it was not tried.
-nlohmann::ordered_json json_of(std::optional<bool> found) {
-  return found ? nlohmann::ordered_json(*found) : nlohmann::ordered_json(nullptr);
-}
+json json_of(std::optional<bool> found) { return found ? json(*found) : json(nullptr); }
 
 void print_selftest_json(const std::string& model, const std::string& weights,
                          const self_test_report& report) {
-  nlohmann::ordered_json out;
+  json out;
   out["passed"] = report.passed();
   out["failures"] = report.failures();
   out["model"] = model;
@@ -220,7 +218,7 @@ int run_selftest(const selftest_options& wanted) {
   const error why = built_without_cuda();
   const int code = report(why);
   if (!wanted.json) return code;
-  nlohmann::ordered_json out{{"passed", false}};
+  json out{{"passed", false}};
   out["failures"].push_back(why.message);
   std::printf("%s\n", json_dumps(out).c_str());
   return finish_output(code);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -23,13 +22,12 @@
 #include "main/setup/machine.hpp"
 #include "runtime/bucketing/text_file.hpp"
 #include "runtime/grammar/json_schema/unknown_words.hpp"
-#include "runtime/openai/exact_number.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/exact_number.hpp"
+#include "runtime/json/json.hpp"
+#include "runtime/json/json_reader.hpp"
 
 namespace troupe::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::size_t max_file_bytes = 64U << 20U;
 
@@ -45,14 +43,12 @@ struct grammar_options {
   bool verbose = false;
 };
 
-void print(const ordered_json& out) {
-  std::cout << out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
-}
+void print(const json& out) { std::cout << out.dump(-1, ' ', false, json::error_handler_t::replace) << '\n'; }
 
 result<std::string> instance_text(const grammar_options& options) {
   auto text = read_text_file(options.instance, max_file_bytes);
   if (!text || options.as_text) return text;
-  const auto value = openai::read_json(*text, {}, {.everywhere = true}, "the instance");
+  const auto value = read_json(*text, {}, {.everywhere = true}, "the instance");
   if (!value) return fail(error_code::invalid_argument, options.instance + ": " + value.error().message);
   return json_dumps(*value, spacing_of(options.grammar));
 }
@@ -62,11 +58,11 @@ std::string rest_behind(const std::string& text, std::size_t bytes) {
   constexpr std::size_t shown = 20;
   if (bytes >= text.size()) return "the text ends there";
   return "what follows is " +
-         ordered_json(text.substr(bytes, shown)).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+         json(text.substr(bytes, shown)).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-ordered_json to_json(const std::vector<json_schema::unknown_word>& words) {
-  ordered_json out = ordered_json::array();
+json to_json(const std::vector<json_schema::unknown_word>& words) {
+  json out = json::array();
   for (const json_schema::unknown_word& each : words) {
     out.push_back({{"pointer", each.pointer}});
     if (!each.meant.empty()) out.back()["meant"] = each.meant;
@@ -83,7 +79,7 @@ int check(const grammar_options& options) {
   const auto schema = read_text_file(options.schema, max_file_bytes);
   if (!schema) return report(schema.error());
   const auto unknown = json_schema::unknown_words_in_text(*schema);
-  const auto print_answer = [&](ordered_json answer) {
+  const auto print_answer = [&](json answer) {
     if (!unknown.empty()) answer["unknown_words"] = to_json(unknown);
     print(answer);
   };
@@ -109,7 +105,7 @@ int check(const grammar_options& options) {
 }
 
 // What is wrong with a line of a batch, in words; nothing where it can be checked.
-std::optional<std::string> fault_of_line(const ordered_json& line) {
+std::optional<std::string> fault_of_line(const json& line) {
   if (!line.is_object() || !line.contains("schema")) return "not an object with a schema";
   for (const auto& [name, value] : line.items()) {
     if (name == "schema") continue;
@@ -121,10 +117,10 @@ std::optional<std::string> fault_of_line(const ordered_json& line) {
   return std::nullopt;
 }
 
-ordered_json check_line(const ordered_json& line, const json_schema::schema_options& options) {
-  const auto checker = schema_checker::make(openai::dump_exactly(line["schema"]), options);
+json check_line(const json& line, const json_schema::schema_options& options) {
+  const auto checker = schema_checker::make(dump_exactly(line["schema"]), options);
   if (!checker) return {{"refused", checker.error().message}, {"param", checker.error().param}};
-  ordered_json accepted = ordered_json::array();
+  json accepted = json::array();
   const auto add = [&](const std::string& text) {
     const auto verdict = checker->check(text);
     if (verdict)
@@ -132,14 +128,14 @@ ordered_json check_line(const ordered_json& line, const json_schema::schema_opti
     else
       accepted.push_back(verdict.error().message);
   };
-  for (const ordered_json& value : line.value("instances", ordered_json::array()))
+  for (const json& value : line.value("instances", json::array()))
     add(json_dumps(value, spacing_of(options)));
-  for (const ordered_json& text : line.value("texts", ordered_json::array())) add(text.get<std::string>());
+  for (const json& text : line.value("texts", json::array())) add(text.get<std::string>());
   return {{"accepted", accepted}};
 }
 
-ordered_json answer_to(const ordered_json& line, const json_schema::schema_options& options) {
-  ordered_json answer = check_line(line, options);
+json answer_to(const json& line, const json_schema::schema_options& options) {
+  json answer = check_line(line, options);
   const auto unknown = json_schema::unknown_words(line["schema"]);
   if (!unknown.empty()) answer["unknown_words"] = to_json(unknown);
   return answer;
@@ -151,8 +147,8 @@ int check_batch(const grammar_options& options) {
   std::size_t start = 0;
   for (std::size_t number = 1; start < text->size(); ++number) {
     const std::size_t end = std::min(text->find('\n', start), text->size());
-    const auto line = openai::read_json(std::string_view(*text).substr(start, end - start),
-                                        {.max_depth = 512}, {.everywhere = true}, "the line");
+    const auto line = read_json(std::string_view(*text).substr(start, end - start), {.max_depth = 512},
+                                {.everywhere = true}, "the line");
     const auto wrong = [&](std::string_view why) {
       print({{"error", fmt::format("{}, line {}: {}", options.batch, number, why)}});
     };

@@ -7,12 +7,10 @@
 #include <string_view>
 
 #include "runtime/grammar/json_schema/decimal.hpp"
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 
 namespace troupe::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 // The shortest digits that read back the same.
 std::string dumps_float(double value) {
@@ -32,22 +30,20 @@ std::string dumps_kept(std::string_view text) {
              : dumps_float(std::strtod(std::string(text).c_str(), nullptr));
 }
 
-void append(const ordered_json& value, json_spacing spacing, std::string& out) {
+void append(const json& value, json_spacing spacing, std::string& out) {
   const char* const between = spacing == json_spacing::none ? "," : ", ";
   const char* separator = "";
   if (value.is_object()) {
     out += '{';
     for (const auto& [name, member] : value.items()) {
-      out.append(separator)
-          .append(ordered_json(name).dump())
-          .append(spacing == json_spacing::none ? ":" : ": ");
+      out.append(separator).append(json(name).dump()).append(spacing == json_spacing::none ? ":" : ": ");
       append(member, spacing, out);
       separator = between;
     }
     out += '}';
   } else if (value.is_array()) {
     out += '[';
-    for (const ordered_json& item : value) {
+    for (const json& item : value) {
       out += separator;
       append(item, spacing, out);
       separator = between;
@@ -56,7 +52,7 @@ void append(const ordered_json& value, json_spacing spacing, std::string& out) {
   } else if (value.is_number_float()) {
     out += dumps_float(value.get<double>());
   } else if (value.is_binary()) {
-    out += dumps_kept(*openai::kept_number(value));
+    out += dumps_kept(*kept_number(value));
   } else {
     out += value.dump();
   }
@@ -64,7 +60,7 @@ void append(const ordered_json& value, json_spacing spacing, std::string& out) {
 
 }  // namespace
 
-std::string json_dumps(const ordered_json& value, json_spacing spacing) {
+std::string json_dumps(const json& value, json_spacing spacing) {
   std::string out;
   append(value, spacing, out);
   return out;

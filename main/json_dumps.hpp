@@ -1,9 +1,9 @@
 // JSON as Python's json.dumps(..., ensure_ascii=False) writes it, which is what grammars of strings spell.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "runtime/grammar/json_schema/options.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::cli {
 
@@ -18,7 +18,7 @@ inline json_spacing spacing_of(const json_schema::schema_options& options) {
 }
 
 // Floating-point numbers as Python's repr writes them. What a reader
-// kept of a number (openai::kept_number) is written out in full.
-std::string json_dumps(const nlohmann::ordered_json& value, json_spacing spacing = json_spacing::python);
+// kept of a number (kept_number) is written out in full.
+std::string json_dumps(const json& value, json_spacing spacing = json_spacing::python);
 
 }  // namespace troupe::cli

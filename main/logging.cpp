@@ -9,7 +9,6 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "main/journal.hpp"
 #include "main/patient_sink.hpp"
 #include "main/progress.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -43,13 +43,13 @@ std::string level_word(spdlog::level::level_enum level) {
 class json_formatter : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    nlohmann::ordered_json line;
+    json line;
     line["time"] = utc_text(message.time);
     line["level"] = level_word(message.level);
     const std::string_view payload(message.payload.data(), message.payload.size());
     const bool has_fields = is_of_request(message) && payload.starts_with("{\"");
     line["message"] = has_fields ? "request" : std::string(payload);
-    std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace);
     if (has_fields) {
       text.back() = ',';
       text += payload.substr(1);

@@ -7,7 +7,6 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "config/flags.hpp"
@@ -16,6 +15,7 @@
 #include "main/conversation.hpp"
 #include "main/embedded.hpp"
 #include "main/exit_code.hpp"
+#include "runtime/json/json.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::cli {
@@ -57,7 +57,7 @@ int run(const run_options& options) {
     ended_by = signal;
     if (count > 1 || !talk.abort()) std::_Exit(128 + signal);
   });
-  auto messages = nlohmann::ordered_json::array();
+  auto messages = json::array();
   if (!options.answer.system.empty())
     messages.push_back({{"role", "system"}, {"content", options.answer.system}});
   messages.push_back({{"role", "user"}, {"content", prompt}});

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -15,8 +14,9 @@
 #include "runtime/bucketing/text_file.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/matcher.hpp"
-#include "runtime/openai/exact_number.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/exact_number.hpp"
+#include "runtime/json/json.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/token_bits.hpp"
 
 namespace troupe::cli {
@@ -24,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using clock = std::chrono::steady_clock;
-using nlohmann::ordered_json;
-
 constexpr std::size_t max_file_bytes = 64U << 20U;
 
 double milliseconds_since(clock::time_point start) {
@@ -57,16 +55,16 @@ class file_measurement {
     name_ = path.filename().string();
     const auto text = read_text_file(path.string(), max_file_bytes);
     if (!text) return tl::unexpected(text.error());
-    const auto file = openai::read_json(*text, {}, {.everywhere = true});
+    const auto file = read_json(*text, {}, {.everywhere = true});
     if (!file || !file->is_object() || !file->contains("schema") || !file->contains("tests") ||
         !(*file)["tests"].is_array())
       return fail(error_code::invalid_argument, path.string() + " is no file of a schema and its tests");
     ++out_.schemas;
-    const auto grammar = compile(openai::dump_exactly((*file)["schema"]));
+    const auto grammar = compile(dump_exactly((*file)["schema"]));
     if (!grammar) return {};
     bool all_right = true;
     accepted_.clear();
-    for (const ordered_json& test : (*file)["tests"]) {
+    for (const json& test : (*file)["tests"]) {
       if (!test.is_object() || !test.contains("data") || !test.contains("valid") ||
           !test["valid"].is_boolean())
         return fail(error_code::invalid_argument, path.string() + " has a test without data or valid");
@@ -98,7 +96,7 @@ class file_measurement {
   }
 
   // Whether the grammar's verdict on the instance is the given one.
-  bool judge(const grammar::compiled_grammar_ptr& grammar, const ordered_json& data, bool valid) {
+  bool judge(const grammar::compiled_grammar_ptr& grammar, const json& data, bool valid) {
     const std::string text = json_dumps(data, spacing_of(options_));
     const std::size_t accepted = walk(grammar, text);
     const bool is_accepted = accepted > text.size();

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "main/exit_code.hpp"
 #include "main/load.hpp"
 #include "main/setup/default_model.hpp"
+#include "runtime/json/json.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "runtime/utf8.hpp"
 
@@ -32,10 +32,10 @@ std::string all_of_stdin() { return {std::istreambuf_iterator<char>(std::cin), {
 
 // A piece on one line: control characters and bytes beyond ASCII that form no character as \xNN.
 std::string quoted_piece(std::string_view piece) {
-  nlohmann::json text = std::string(piece);
+  json text = std::string(piece);
   try {
     return text.dump();
-  } catch (const nlohmann::json::type_error&) {
+  } catch (const json::type_error&) {
     std::string out = "\"";
     for (const char c : piece) {
       static constexpr const char* digits = "0123456789abcdef";
@@ -48,13 +48,13 @@ std::string quoted_piece(std::string_view piece) {
 }
 
 void print_json(const tokenizer& vocabulary, const std::vector<token_id>& tokens) {
-  nlohmann::ordered_json out;
+  json out;
   out["count"] = tokens.size();
   out["tokens"] = tokens;
-  auto& pieces = out["pieces"] = nlohmann::ordered_json::array();
+  auto& pieces = out["pieces"] = json::array();
   for (const token_id id : tokens) pieces.push_back(std::string(vocabulary.piece(id)));
   // A piece may be part of a character; JSON cannot hold that, so it becomes U+FFFD.
-  std::cout << out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  std::cout << out.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
 }
 
 int tokenize(const tokenize_options& options) {

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +24,7 @@
 #include "main/stop_request.hpp"
 #include "main/top_view.hpp"
 #include "metrics/exposition.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -56,7 +56,7 @@ struct reading {
 
 // "ready", or why not, or with what less than was asked for.
 std::string health_of(const http_answer& answer) {
-  const auto body = nlohmann::json::parse(answer.body, nullptr, false);
+  const auto body = json::parse(answer.body, nullptr, false);
   if (answer.status == 200) {
     const bool is_degraded = body.is_object() && body.contains("degraded") && body["degraded"].is_string();
     return is_degraded ? "ready, degraded: " + body["degraded"].get<std::string>() : "ready";

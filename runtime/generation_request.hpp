@@ -2,24 +2,24 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "runtime/json/json.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe {
 
 struct chat_prompt {
-  nlohmann::ordered_json messages = {};  // an array of {"role", "content", ...}
+  json messages = {};  // an array of {"role", "content", ...}
   bool add_generation_prompt = true;
   bool add_special_tokens =
-      false;  // true: the tokenizer's own begin-of-text too, beside what the template wrote
-  nlohmann::ordered_json tools = nullptr;  // an array of {"type": "function", "function": ...}; null: none
-  nlohmann::ordered_json template_arguments = nullptr;  // chat_template/template_arguments.hpp; null: none
+      false;             // true: the tokenizer's own begin-of-text too, beside what the template wrote
+  json tools = nullptr;  // an array of {"type": "function", "function": ...}; null: none
+  json template_arguments = nullptr;  // chat_template/template_arguments.hpp; null: none
   // The answer goes on with the last message, whose end is left out.
   bool continue_final_message = false;
   std::string_view field = "messages";  // as the client knows them, for errors; of a string that lasts

@@ -1,11 +1,9 @@
 #include "actors/net/actor_list.hpp"
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 
 namespace troupe::net {
 namespace {
-
-using openai::json_writer;
 
 // Divided as a double: a float has no room for an hour of nanoseconds.
 float seconds_of(std::chrono::nanoseconds time) {

@@ -9,8 +9,8 @@
 
 #include "actors/net/actor_list.hpp"
 #include "actors/net/last_words.hpp"
-#include "runtime/openai/json_reader.hpp"
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_reader.hpp"
+#include "runtime/json/json_writer.hpp"
 
 namespace troupe::net {
 namespace {
@@ -43,9 +43,9 @@ std::string served_admin_routes() {
 }
 
 // The members of the body, all of them known; nothing stands for an empty object.
-result<openai::json> read_members(const std::string& body, std::initializer_list<std::string_view> known) {
-  if (body.empty()) return openai::json::object();
-  auto members = openai::read_json(body, {.max_depth = 4, .max_values = 64, .max_large_values = 64});
+result<json> read_members(const std::string& body, std::initializer_list<std::string_view> known) {
+  if (body.empty()) return json::object();
+  auto members = read_json(body, {.max_depth = 4, .max_values = 64, .max_large_values = 64});
   if (!members) return members;
   if (!members->is_object()) return fail(error_code::invalid_argument, "the body must be a JSON object");
   for (const auto& [name, value] : members->items())
@@ -71,7 +71,7 @@ http_response answer_drain(const std::string& body, operator_commands& commands)
   const auto in_seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
   const double in_force = in_seconds(until_end);
   http_response response{.status = 202};
-  openai::json_writer out(response.body);
+  json_writer out(response.body);
   out.begin_object().key("status").string("draining");
   out.key("grace_seconds").number(static_cast<float>(in_force));
   out.key("message").string(fmt::format(
@@ -94,12 +94,12 @@ http_response answer_log_level(const std::string& body, operator_commands& comma
   const auto before = commands.set_log_level(level);
   if (!before) return error_response(before.error());
   http_response response;
-  openai::json_writer out(response.body);
+  json_writer out(response.body);
   out.begin_object().key("level").string(level).key("before").string(*before).end_object();
   return response;
 }
 
-void write_setting(openai::json_writer& out, const char* name, const std::optional<std::string>& value) {
+void write_setting(json_writer& out, const char* name, const std::optional<std::string>& value) {
   out.key(name);
   if (value) {
     out.string(*value);
@@ -108,7 +108,7 @@ void write_setting(openai::json_writer& out, const char* name, const std::option
   }
 }
 
-void write_texts(openai::json_writer& out, const char* name, const std::vector<std::string>& texts) {
+void write_texts(json_writer& out, const char* name, const std::vector<std::string>& texts) {
   out.key(name).begin_array();
   for (const std::string& each : texts) out.string(each);
   out.end_array();
@@ -117,7 +117,7 @@ void write_texts(openai::json_writer& out, const char* name, const std::vector<s
 http_response answer_reload(const result<new_settings_report>& outcome) {
   if (!outcome) return error_response(outcome.error());
   http_response response;
-  openai::json_writer out(response.body);
+  json_writer out(response.body);
   out.begin_object().key("status").string("reloaded").key("changes").begin_array();
   for (const changed_setting& each : outcome->changes) {
     out.begin_object().key("setting").string(each.name);
@@ -189,7 +189,7 @@ http_response answer_without_reply(admin_resource target) {
   if (target != admin_resource::reload)
     return error_response({error_code::unavailable, "the supervisor does not answer"});
   http_response response{.status = 202};
-  openai::json_writer out(response.body);
+  json_writer out(response.body);
   out.begin_object().key("status").string("reloading");
   out.key("message").string("whether the new settings are taken up is not known yet: the log will tell");
   out.end_object();

@@ -10,8 +10,8 @@
 #include "actors/net/http_generation.hpp"
 #include "actors/net/request_tracker.hpp"
 #include "runtime/generation_request.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/openai/answer_collector.hpp"
-#include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/prompt_echo.hpp"
 #include "runtime/openai/request_status.hpp"
 #include "runtime/openai/responses/response_request.hpp"
@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 const std::string nothing;
 
-result<openai::parsed_request> parse_body(resource target, openai::json body,
+result<openai::parsed_request> parse_body(resource target, json body,
                                           const openai::request_context& context) {
   if (target == resource::response) return openai::parse_response(std::move(body), context);
   return target == resource::chat ? openai::parse_chat(body, context)
@@ -49,7 +49,7 @@ usage tokens_of(const request_state& known) {
 
 }  // namespace
 
-asio::awaitable<bool> http_connection::answer_post(resource target, result<openai::json>& body) {
+asio::awaitable<bool> http_connection::answer_post(resource target, result<json>& body) {
   if (!body) {
     const http_response refusal = error_response(body.error());
     co_return co_await respond(refusal);
@@ -59,7 +59,7 @@ asio::awaitable<bool> http_connection::answer_post(resource target, result<opena
   co_return co_await generate(target, *body);
 }
 
-asio::awaitable<bool> http_connection::generate(resource target, openai::json& body) {
+asio::awaitable<bool> http_connection::generate(resource target, json& body) {
   const model_card model = shared_->port.model();
   auto parsed = co_await parse_ready(target, body, model);
   if (gone_) co_return false;
@@ -83,8 +83,7 @@ asio::awaitable<bool> http_connection::generate(resource target, openai::json& b
   co_return co_await answer_whole(requests, plan, echo);
 }
 
-asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(resource target,
-                                                                             openai::json& body,
+asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(resource target, json& body,
                                                                              const model_card& model) {
   result<openai::parsed_request> parsed;
   const engine_status status = shared_->port.status();
@@ -223,7 +222,7 @@ asio::awaitable<std::optional<result<Reply>>> http_connection::reply_to(const qu
   co_return std::move(arrived.front());
 }
 
-asio::awaitable<bool> http_connection::tokenize(openai::json& body) {
+asio::awaitable<bool> http_connection::tokenize(json& body) {
   const model_card model = shared_->port.model();
   result<openai::tokenize_request> parsed;
   const std::function<void()> parse = [&] {
@@ -273,7 +272,7 @@ asio::awaitable<bool> http_connection::respond_to_text(const result<Reply>& repl
   co_return co_await send(text);
 }
 
-asio::awaitable<bool> http_connection::detokenize(openai::json& body) {
+asio::awaitable<bool> http_connection::detokenize(json& body) {
   const model_card model = shared_->port.model();
   result<std::vector<token_id>> tokens;
   const std::function<void()> parse = [&] {

@@ -47,7 +47,7 @@ asio::awaitable<bool> http_connection::serve_request() {
     body_bytes_ = text.size();
     body_came_ = std::chrono::steady_clock::now();
     const memory_tidier::after tidy(shared_->memory, body_bytes_);
-    result<openai::json> document;
+    result<json> document;
     const std::function<void()> read = [&document, &text] {
       document = openai::read_body(text);
       std::string().swap(text);

@@ -15,7 +15,7 @@
 #include "actors/net/http_shared.hpp"
 #include "actors/net/sse_stream.hpp"
 #include "runtime/generation_request.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/openai/prompt_echo.hpp"
 #include "runtime/openai/request.hpp"
 
@@ -41,15 +41,15 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
                                                    const request_header& header);
   std::optional<http_response> refuse_page(const route& found, const request_header& header) const;
   static std::optional<http_response> refuse_body(request_parser& parser);
-  asio::awaitable<bool> answer_post(resource target, result<openai::json>& body);
-  asio::awaitable<bool> generate(resource target, openai::json& body);
+  asio::awaitable<bool> answer_post(resource target, result<json>& body);
+  asio::awaitable<bool> generate(resource target, json& body);
   // `requests`: of each prompt; taken.
   asio::awaitable<bool> answer_whole(std::vector<generation_request>& requests, const answer_plan& plan,
                                      const openai::prompt_echo& echo);
   asio::awaitable<bool> answer_stream(std::vector<generation_request>& requests, const answer_plan& plan,
                                       const openai::prompt_echo& echo);
-  asio::awaitable<bool> tokenize(openai::json& body);
-  asio::awaitable<bool> detokenize(openai::json& body);
+  asio::awaitable<bool> tokenize(json& body);
+  asio::awaitable<bool> detokenize(json& body);
   asio::awaitable<bool> describe_request(const std::string& name);
   asio::awaitable<bool> reset_prefix_cache();
   // Waits for the one answer that `ask` hands on; nothing where the client has left meanwhile.
@@ -75,7 +75,7 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   template <class Item>
   std::shared_ptr<mailbox<Item>> open_mailbox(std::size_t max_bytes);
   // Empties `body`. Errors: unavailable where the engine is not ready; those of the parser.
-  asio::awaitable<result<openai::parsed_request>> parse_ready(resource target, openai::json& body,
+  asio::awaitable<result<openai::parsed_request>> parse_ready(resource target, json& body,
                                                               const model_card& model);
   // Answers with what `write_out` makes of the reply, as long as the request's body about.
   template <class Reply>

@@ -82,7 +82,7 @@ http_response error_response(const error& failure) {
 http_response error_response(int status, std::string message) {
   http_response response{status};
   response.failure = request_failure{status, error_code_of(status)};
-  openai::json_writer out(response.body);
+  json_writer out(response.body);
   out.begin_object().key("error").begin_object().key("message").string(message);
   out.key("type").string("invalid_request_error").key("param").null();
   out.key("code").string(error_code_of(status)).end_object().end_object();

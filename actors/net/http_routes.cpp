@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "actors/net/status_page.hpp"
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 #include "runtime/openai/models.hpp"
 
 namespace troupe::net {
@@ -51,7 +51,7 @@ std::string served_routes() {
 
 http_response answer_member(std::string_view name, std::string_view value) {
   http_response response;
-  openai::json_writer(response.body).begin_object().key(name).string(value).end_object();
+  json_writer(response.body).begin_object().key(name).string(value).end_object();
   return response;
 }
 
@@ -62,7 +62,7 @@ http_response answer_status(bool good, const std::string& reason) {
 
 http_response answer_degraded(const std::string& why) {
   http_response response;
-  openai::json_writer(response.body)
+  json_writer(response.body)
       .begin_object()
       .key("status")
       .string("ok")

@@ -10,14 +10,14 @@
 #include "actors/net/keys_in_force.hpp"
 #include "actors/net/tcp_session.hpp"
 #include "runtime/generation_request.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/wire/payloads.hpp"
 
 namespace troupe::net {
 namespace {
 
 // There are no headers here: the members of the same names.
-std::optional<trace_context> caller_in(const openai::json& document) {
+std::optional<trace_context> caller_in(const json& document) {
   const auto text = [&document](const char* name) {
     const auto found = document.is_object() ? document.find(name) : document.end();
     return found != document.end() && found->is_string() ? found->get<std::string>() : std::string();

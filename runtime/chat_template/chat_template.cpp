@@ -50,7 +50,7 @@ result<chat_template> chat_template::compile(std::string_view source, template_l
 
 chat_template chat_template::chatml() { return *compile(chatml_source); }
 
-chat_template chat_template::with_arguments(nlohmann::ordered_json arguments) const {
+chat_template chat_template::with_arguments(json arguments) const {
   chat_template other = *this;
   other.arguments_ = std::move(arguments);
   return other;
@@ -66,7 +66,7 @@ std::string_view chat_template::source() const { return program_->source; }
 
 bool chat_template::writes_tool_calls() const { return program_->writes_tool_calls; }
 
-result<std::string> chat_template::render(const nlohmann::ordered_json& context) const {
+result<std::string> chat_template::render(const json& context) const {
   const auto globals = jinja::from_json(context);
   if (!globals || !globals->entries()) {
     return fail(error_code::invalid_argument, "the messages are nested too deeply", "messages");

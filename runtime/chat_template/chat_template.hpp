@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "runtime/json/json.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe {
@@ -27,12 +27,12 @@ class chat_template {
   static chat_template chatml();
 
   // With arguments (template_arguments.hpp) that chats have which set none of that name themselves.
-  chat_template with_arguments(nlohmann::ordered_json arguments) const;
-  const nlohmann::ordered_json& arguments() const { return arguments_; }  // null: none
+  chat_template with_arguments(json arguments) const;
+  const json& arguments() const { return arguments_; }  // null: none
 
   // Renders with `context` as the global variables: messages, add_generation_prompt, bos_token, eos_token,
   // tools, ... Errors: invalid_argument (raise_exception, a type error), resource limits by name.
-  result<std::string> render(const nlohmann::ordered_json& context) const;
+  result<std::string> render(const json& context) const;
 
   std::string_view source() const;
 
@@ -47,7 +47,7 @@ class chat_template {
  private:
   struct program;
   std::shared_ptr<const program> program_;
-  nlohmann::ordered_json arguments_ = nullptr;
+  json arguments_ = nullptr;
   bool reasons_ = false;
 };
 

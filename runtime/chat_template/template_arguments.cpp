@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 8> of_chats{"messages",      "tools",    
 
 }  // namespace
 
-result<void> check_template_arguments(const nlohmann::ordered_json& arguments) {
+result<void> check_template_arguments(const json& arguments) {
   if (!arguments.is_object())
     return fail(error_code::invalid_argument, fmt::format("{} must be an object", param), param);
   if (arguments.size() > most_arguments)
@@ -30,9 +30,9 @@ result<void> check_template_arguments(const nlohmann::ordered_json& arguments) {
   return {};
 }
 
-result<nlohmann::ordered_json> parse_template_arguments(std::string_view text) {
-  if (text.empty()) return nlohmann::ordered_json(nullptr);
-  auto arguments = nlohmann::ordered_json::parse(text, nullptr, false);
+result<json> parse_template_arguments(std::string_view text) {
+  if (text.empty()) return json(nullptr);
+  auto arguments = json::parse(text, nullptr, false);
   if (arguments.is_discarded())
     return fail(error_code::invalid_argument, fmt::format("{} must be a JSON object", param), param);
   if (auto checked = check_template_arguments(arguments); !checked) return tl::unexpected(checked.error());

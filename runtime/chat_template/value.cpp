@@ -102,8 +102,8 @@ std::size_t value::size() const {
   return 0;
 }
 
-std::optional<value> from_json(const nlohmann::ordered_json& json, std::uint32_t depth) {
-  using kind = nlohmann::ordered_json::value_t;
+std::optional<value> from_json(const json& json, std::uint32_t depth) {
+  using kind = json::value_t;
   if (depth > value::max_depth) return std::nullopt;
   switch (json.type()) {
     case kind::boolean:

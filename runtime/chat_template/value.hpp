@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "runtime/json/json.hpp"
 
 namespace troupe::jinja {
 
@@ -106,6 +107,6 @@ class value {
 };
 
 // Nothing where the document is nested too deeply.
-std::optional<value> from_json(const nlohmann::ordered_json& json, std::uint32_t depth = 0);
+std::optional<value> from_json(const json& json, std::uint32_t depth = 0);
 
 }  // namespace troupe::jinja

@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "runtime/drafting/draft.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 constexpr std::size_t most_bytes = std::size_t{16} << 10U;
 constexpr std::array supported_fields = {

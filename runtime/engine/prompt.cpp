@@ -23,7 +23,7 @@ constexpr std::string_view blanks = " \t\r\n\f\v";
 // trims messages its last blank is gone.
 constexpr std::string_view end_mark = "end-of-the-message-that-goes-on ";
 
-bool mark_end_of_last(nlohmann::ordered_json& messages) {
+bool mark_end_of_last(json& messages) {
   auto& said = messages.back()["content"].get_ref<std::string&>();
   if (said.find_first_not_of(blanks) == std::string::npos) return false;
   said += end_mark;
@@ -55,7 +55,7 @@ struct prompt_builder {
     const bool knows_tools = chat.writes_tool_calls();
     if (!knows_tools) write_out_tools(*messages, prompt.tools);
     // The variables that Hugging Face's apply_chat_template sets; what a request does not have is none there.
-    nlohmann::ordered_json context;
+    json context;
     context["messages"] = std::move(*messages);
     context["add_generation_prompt"] = prompt.add_generation_prompt;
     context["bos_token"] = text_of(vocabulary, vocabulary.bos());

@@ -20,7 +20,7 @@ reasoning_start at_end_of(std::string_view text) {
 }
 
 // A message that was cut off while the model was thinking is gone on with there.
-reasoning_start within(const nlohmann::ordered_json& message) {
+reasoning_start within(const json& message) {
   const auto content = message.find("content");
   if (content == message.end() || !content->is_string()) return reasoning_start::none;
   const auto& text = content->get_ref<const std::string&>();

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "runtime/grammar/tool_call_form.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe {
 namespace {
 
-using json = nlohmann::ordered_json;
 using form = grammar::tool_call_form;
 
 std::string call(const std::string& name, const std::string& arguments) {

@@ -7,17 +7,16 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "runtime/json/json.hpp"
 
 namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
-using json = nlohmann::json;
-
 constexpr std::size_t most_bytes = std::size_t{64} << 10U;
 constexpr std::size_t most_plans = 256;
 constexpr std::int64_t most_rows_kept = 1 << 20;
@@ -107,7 +106,7 @@ bool is_for(const json& root, const tuning_key& key) {
 }
 
 std::string to_text(const tuning_key& key, const tuned_plans& plans) {
-  nlohmann::ordered_json root;
+  json root;
   root["format"] = "troupe tuning";
   root["version"] = format_version;
   root["kernel_version"] = kernel_version;
@@ -115,14 +114,14 @@ std::string to_text(const tuning_key& key, const tuned_plans& plans) {
   root["kernel_path"] = key.kernel_path;
   root["threads"] = key.threads;
   root["shape"] = shape_hash(key);
-  root["plans"] = nlohmann::ordered_json::array();
+  root["plans"] = json::array();
   for (const auto& [rows, plan] : plans) {
-    nlohmann::ordered_json entry;
+    json entry;
     entry["rows"] = rows;
     entry["items_per_member"] = plan.items_per_member;
     root["plans"].push_back(std::move(entry));
   }
-  return root.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return root.dump(-1, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
 result<void> write_all(const fs::path& file, std::string_view text) {

@@ -3,14 +3,13 @@
 #include <string_view>
 
 #include "runtime/grammar/json_schema/json_schema.hpp"
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 
 namespace troupe::grammar {
 
-result<symbol_id> schema_symbol(grammar_builder& builder, const nlohmann::ordered_json& schema,
-                                const std::string& at, const json_schema::schema_options& options,
-                                const grammar_limits& limits) {
-  auto symbol = json_schema::json_schema_symbol(builder, openai::dump_exactly(schema), options, limits);
+result<symbol_id> schema_symbol(grammar_builder& builder, const json& schema, const std::string& at,
+                                const json_schema::schema_options& options, const grammar_limits& limits) {
+  auto symbol = json_schema::json_schema_symbol(builder, dump_exactly(schema), options, limits);
   if (symbol) return symbol;
   auto& [code, message, param, retry] = symbol.error();
   const bool names_a_limit = !param.empty() && !param.starts_with('/');

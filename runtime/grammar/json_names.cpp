@@ -1,15 +1,15 @@
 #include "runtime/grammar/json_names.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "runtime/json/json.hpp"
 #include "runtime/text_ends.hpp"
 
 namespace troupe::grammar {
 
 std::optional<std::string> meaning_of_string(std::string_view body) {
   if (body.find('\\') == std::string_view::npos) return std::string(body);
-  const auto text = nlohmann::json::parse('"' + std::string(body) + '"', nullptr, false);
+  const auto text = json::parse('"' + std::string(body) + '"', nullptr, false);
   return text.is_string() ? std::optional(text.get<std::string>()) : std::nullopt;
 }
 

@@ -12,13 +12,11 @@
 #include "runtime/grammar/embedded_schema.hpp"
 #include "runtime/grammar/regex_syntax.hpp"
 #include "runtime/grammar/structural_tag.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 
 namespace troupe::grammar {
 
 namespace {
-
-using openai::json;
 
 constexpr std::size_t longest_told_name = 64;
 
@@ -57,7 +55,7 @@ class reader {
       const auto known = std::ranges::find(fixed, name, &fixed_member::name);
       if (known != fixed.end() && known->value == value) continue;
       return wrong(
-          at + "/" + openai::escape_pointer(name.substr(0, longest_told_name)),
+          at + "/" + escape_pointer(name.substr(0, longest_told_name)),
           known == fixed.end() ? "this member is not served" : "only " + known->value.dump() + " is served",
           error_code::unsupported);
     }
@@ -201,7 +199,7 @@ class schema_search {
       for (std::size_t i = 0; i < part.size(); ++i) look_at(part[i], fmt::format("{}/{}", at, i));
     if (!part.is_object()) return;
     for (const auto& [name, value] : part.items()) {
-      const std::string place = fmt::format("{}/{}", at, openai::escape_pointer(name));
+      const std::string place = fmt::format("{}/{}", at, escape_pointer(name));
       const bool is_content = name == "json_schema" && part.value("type", json()) == name;
       const bool is_structure = name == "schema" && at.starts_with("/structures/");
       is_content || is_structure ? add(value, place) : look_at(value, place);
@@ -222,8 +220,7 @@ class schema_search {
 
 }  // namespace
 
-std::vector<json_schema::unknown_word> unknown_words_in_tags(const nlohmann::ordered_json& tags,
-                                                             std::size_t most) {
+std::vector<json_schema::unknown_word> unknown_words_in_tags(const json& tags, std::size_t most) {
   schema_search search(most);
   search.look_at(tags, "");
   return std::move(search).found();
@@ -233,8 +230,8 @@ result<grammar_builder> structural_tag_grammar(std::string_view text,
                                                const json_schema::schema_options& options,
                                                const grammar_limits& limits) {
   const auto document =
-      openai::read_json(text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values},
-                        {.everywhere = true}, "structural tags: their text");
+      read_json(text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values},
+                {.everywhere = true}, "structural tags: their text");
   if (!document) return tl::unexpected(document.error());
   return reader(options, limits).read(*document);
 }

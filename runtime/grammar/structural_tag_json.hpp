@@ -1,13 +1,13 @@
 // Structural tags as clients send them: JSON, in vLLM's older form or in XGrammar's.
 #pragma once
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
 #include "runtime/grammar/grammar_builder.hpp"
 #include "runtime/grammar/json_schema/options.hpp"
 #include "runtime/grammar/json_schema/unknown_words.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::grammar {
 
@@ -24,7 +24,6 @@ result<grammar_builder> structural_tag_grammar(std::string_view text,
                                                const grammar_limits& limits);
 
 // Words and formats of its schemas that say nothing, by their pointers in the tags; `most` at most.
-std::vector<json_schema::unknown_word> unknown_words_in_tags(const nlohmann::ordered_json& tags,
-                                                             std::size_t most);
+std::vector<json_schema::unknown_word> unknown_words_in_tags(const json& tags, std::size_t most);
 
 }  // namespace troupe::grammar

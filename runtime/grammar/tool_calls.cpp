@@ -13,14 +13,13 @@
 #include "runtime/grammar/json_schema/word_lists.hpp"
 #include "runtime/grammar/structural_tag.hpp"
 #include "runtime/grammar/tool_call_form.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 
 namespace troupe::grammar {
 
 namespace {
 
 using json_schema::is_one_of, json_schema::map_words, json_schema::schema_words;
-using openai::json;
 
 tl::unexpected<error> wrong(const std::string& at, const std::string& what) {
   return fail(error_code::invalid_argument, fmt::format("tools: {} (at \"{}\")", what, at), at);
@@ -166,8 +165,8 @@ class tool_call_writer {
 result<grammar_builder> tool_call_grammar(std::string_view text, const json_schema::schema_options& options,
                                           const grammar_limits& limits) {
   const auto document =
-      openai::read_json(text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values},
-                        {.everywhere = true}, "tools: their text");
+      read_json(text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values},
+                {.everywhere = true}, "tools: their text");
   if (!document) return tl::unexpected(document.error());
   if (!document->is_object()) return wrong("", "not an object");
   return tool_call_writer(options, limits).write(*document);

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 #include "runtime/openai/logprobs.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/stream.hpp"

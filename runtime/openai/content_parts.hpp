@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::openai {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::openai {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/request.hpp"
 #include "runtime/result.hpp"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/grammar/structural_tag_json.hpp"
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 #include "runtime/openai/schema_warnings.hpp"
 
 namespace troupe::openai {

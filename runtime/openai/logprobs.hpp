@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 #include "runtime/stream.hpp"
 
 namespace troupe::openai {

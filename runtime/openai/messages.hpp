@@ -2,8 +2,8 @@
 // are rendered.
 #pragma once
 #include "runtime/generation_request.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/openai/field_reader.hpp"
-#include "runtime/openai/json_reader.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::openai {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 #include "runtime/utf8.hpp"
 #include "runtime/without_blanks.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/generation_request.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/request.hpp"
 #include "runtime/result.hpp"
 

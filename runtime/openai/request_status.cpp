@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 
 namespace troupe::openai {
 namespace {

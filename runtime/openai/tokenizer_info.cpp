@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::openai {

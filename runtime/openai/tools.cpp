@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "runtime/grammar/json_schema/unknown_words.hpp"
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 #include "runtime/openai/schema_warnings.hpp"
 
 namespace troupe::openai {

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json.hpp"
+#include "runtime/json/json_writer.hpp"
 
 namespace troupe {
 namespace {
-
-using openai::json_writer;
 
 class otlp_writer {
  public:
@@ -76,7 +74,7 @@ std::string otlp_json(const std::vector<trace_spans>& traces, const trace_resour
 }
 
 std::uint64_t rejected_spans(std::string_view answer) {
-  const auto document = nlohmann::json::parse(answer, nullptr, false);
+  const auto document = json::parse(answer, nullptr, false);
   if (!document.is_object()) return 0;
   const auto partial = document.find("partialSuccess");
   if (partial == document.end() || !partial->is_object()) return 0;

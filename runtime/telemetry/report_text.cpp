@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 
 namespace troupe {
 namespace {
@@ -18,7 +18,7 @@ class line_fields {
     if (value.find_first_of(" \"=\\\n\t") == std::string_view::npos) {
       out += value;
     } else {
-      openai::append_json_string(out, value);
+      append_json_string(out, value);
     }
   }
   void integer(std::string_view name, std::int64_t value) {
@@ -56,7 +56,7 @@ class json_fields {
 
  private:
   std::string out;
-  openai::json_writer writer_ = openai::json_writer(out).begin_object();
+  json_writer writer_ = json_writer(out).begin_object();
 };
 
 std::string joined(const std::vector<finish_reason>& reasons) {

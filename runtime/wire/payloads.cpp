@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "runtime/json/json_reader.hpp"
 #include "runtime/openai/answer_parts.hpp"
 #include "runtime/openai/error_body.hpp"
 #include "runtime/openai/field_reader.hpp"
-#include "runtime/openai/json_reader.hpp"
 
 namespace troupe::wire {
 
 result<hello> parse_hello(std::string_view payload) {
-  const auto document = openai::read_json(payload);
+  const auto document = read_json(payload);
   if (!document) return tl::unexpected<error>(document.error());
   if (!document->is_object()) return fail(error_code::invalid_argument, "hello must be a JSON object");
   openai::field_reader fields(*document);
-  const openai::json* const version = fields.find("protocol");
+  const json* const version = fields.find("protocol");
   const auto number = version == nullptr ? std::nullopt : openai::as_integer(*version);
   if (!number) return fail(error_code::invalid_argument, "hello must name its protocol version", "protocol");
   if (*number != protocol_version)
@@ -29,7 +29,7 @@ result<hello> parse_hello(std::string_view payload) {
 
 std::string welcome_payload(const welcome& facts) {
   std::string payload;
-  openai::json_writer out(payload);
+  json_writer out(payload);
   out.begin_object().key("protocol").integer(protocol_version).key("server").string(facts.server);
   out.key("model").string(facts.model).key("max_model_len").integer(facts.max_model_len);
   out.key("max_frame_bytes").integer(static_cast<std::int64_t>(facts.max_frame_bytes));
@@ -39,7 +39,7 @@ std::string welcome_payload(const welcome& facts) {
 
 std::string delta_payload(const stream_event& event, const delta_options& options) {
   std::string payload;
-  openai::json_writer out(payload);
+  json_writer out(payload);
   out.begin_object().key("text").string(event.text);
   if (options.with_reasoning && !event.reasoning.empty())
     out.key("reasoning_content").string(event.reasoning);
@@ -64,7 +64,7 @@ std::string delta_payload(const stream_event& event, const delta_options& option
 
 std::string finished_payload(const finished& end) {
   std::string payload;
-  openai::json_writer out(payload);
+  json_writer out(payload);
   out.begin_object();
   out.key("finish_reason").string(to_string(end.reason));
   openai::write_stop_reason(out, end);

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "runtime/chat_template/chat_template.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "tests/fuzz/require.hpp"
 
 namespace {
@@ -28,8 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(!compiled.error().message.empty(), "an error says why");
     return 0;
   }
-  static const auto usual = openai::read_json(conversation);
-  const auto given = openai::read_json(source.size() < size ? input.substr(source.size() + 1) : "");
+  static const auto usual = read_json(conversation);
+  const auto given = read_json(source.size() < size ? input.substr(source.size() + 1) : "");
   const auto text = compiled->render(given ? *given : *usual);
   fuzz::require(!text || text->size() <= limits.max_output, "no more comes out than is allowed");
   return 0;

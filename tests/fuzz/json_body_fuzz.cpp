@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "runtime/openai/exact_number.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/exact_number.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/openai/responses/response_request.hpp"
 #include "runtime/openai/tokenize.hpp"
@@ -34,8 +34,7 @@ void check_sampling(const result<openai::parsed_request>& request) {
 void check_response(const result<openai::parsed_request>& request) {
   check_sampling(request);
   if (request)
-    require(openai::json::accept("{" + *request->echoed_members + "}"),
-            "what is echoed is members of an object");
+    require(json::accept("{" + *request->echoed_members + "}"), "what is echoed is members of an object");
 }
 
 }  // namespace
@@ -46,8 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto document = openai::read_body(text);
   if (!document) return 0;
-  fuzz::require(openai::json::accept(text), "another parser takes it for JSON too");
-  const auto again = openai::read_body(openai::dump_exactly(*document));
+  fuzz::require(json::accept(text), "another parser takes it for JSON too");
+  const auto again = openai::read_body(dump_exactly(*document));
   fuzz::require(again && *again == *document, "what is read and written is read as the same");
   fuzz::check_sampling(openai::parse_chat(*document, fuzz::context));
   fuzz::check_sampling(openai::parse_completion(*document, fuzz::context));

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/wire/frame.hpp"
 #include "runtime/wire/payloads.hpp"
@@ -22,11 +22,11 @@ void read_payload(std::uint8_t type, std::string_view payload) {
     require(understood || !wire::error_payload(understood.error()).empty(), "an error can be sent");
   }
   if (type != static_cast<std::uint8_t>(wire::frame_type::generate)) return;
-  const auto document = openai::read_json(payload);
+  const auto document = read_json(payload);
   if (!document) return;
   const auto request = openai::parse_generation(*document, {.model = "m", .vocab_size = 300});
   if (request) return;
-  const auto told = openai::read_json(wire::error_payload(request.error()));
+  const auto told = read_json(wire::error_payload(request.error()));
   require(told && told->contains("error"), "an error is a document, whatever the field is called");
 }
 

@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "runtime/grammar/json_schema/word_lists.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::json_schema {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> definition_words{"$defs", "definitions"};
 constexpr std::array<std::string_view, 3> reference_words{"$ref", "$dynamicRef", "$recursiveRef"};

@@ -1,8 +1,9 @@
 // Objects with no members but those that their schema names, where it says nothing of others: what authors
 // mean who leave out "additionalProperties": false.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <unordered_set>
+
+#include "runtime/json/json.hpp"
 
 namespace troupe::json_schema {
 
@@ -11,6 +12,6 @@ namespace troupe::json_schema {
 // object as others do (allOf, not, if, const, dependentSchemas, beside a $ref), nor alternatives of a oneOf
 // that no text of a required member tells apart, nor what references from such places lead to; none at all
 // where inner parts have an $id. An object without `properties` stays open. In time linear in the schema.
-std::unordered_set<const nlohmann::ordered_json*> objects_to_close(const nlohmann::ordered_json& schema);
+std::unordered_set<const json*> objects_to_close(const json& schema);
 
 }  // namespace troupe::json_schema

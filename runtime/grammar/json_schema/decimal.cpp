@@ -11,7 +11,7 @@
 #include <limits>
 #include <string_view>
 
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 
 namespace troupe::json_schema {
 namespace {
@@ -69,10 +69,10 @@ int compare_magnitude(const decimal& a, const decimal& b) {
 
 }  // namespace
 
-bool is_number(const json& value) { return value.is_number() || openai::kept_number(value); }
+bool is_number(const json& value) { return value.is_number() || kept_number(value); }
 
 decimal to_decimal(const json& number) {
-  if (const auto text = openai::kept_number(number)) return from_text(*text);
+  if (const auto text = kept_number(number)) return from_text(*text);
   if (number.is_number_float()) return from_text(shortest_text(number.get<double>()));
   decimal out;
   if (number.is_number_unsigned()) {

@@ -1,12 +1,11 @@
 // Numbers of a schema as exact decimals: 0.1 is one tenth, whatever a double holds.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-namespace troupe::json_schema {
+#include "runtime/json/json.hpp"
 
-using json = nlohmann::ordered_json;
+namespace troupe::json_schema {
 
 // The number `whole.fraction`. Zero is never negative.
 struct decimal {

@@ -1,11 +1,11 @@
 // Values that a schema names one by one.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/grammar/json_schema/workspace.hpp"
+#include "runtime/json/json.hpp"
 
 namespace troupe::json_schema {
 

@@ -9,7 +9,7 @@
 #include "runtime/grammar/json_schema/number_reach.hpp"
 #include "runtime/grammar/json_schema/scientific_language.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 
 namespace troupe::json_schema {
 namespace {
@@ -113,7 +113,7 @@ regex_id written_scientific(workspace& work, const value_set& of) { return work.
 number_texts number_words(workspace& work, const json& node, number_texts of) {
   std::string key;
   for (const char* word : number_names)
-    if (const json* value = find_word(work, node, word)) key += word + openai::dump_exactly(*value);
+    if (const json* value = find_word(work, node, word)) key += word + dump_exactly(*value);
   if (key.empty() || !work.spend(1 + key.size() / 16)) return of;
   key += fmt::format("|{}|{}|{}|{}|{}", static_cast<std::uint32_t>(of.numbers),
                      static_cast<std::uint32_t>(of.reach), static_cast<std::uint32_t>(of.scientific),

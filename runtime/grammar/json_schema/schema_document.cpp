@@ -11,7 +11,7 @@
 
 #include "runtime/grammar/json_schema/uri_reference.hpp"
 #include "runtime/grammar/json_schema/word_lists.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 
 namespace troupe::json_schema {
 namespace {
@@ -35,8 +35,7 @@ std::optional<std::string> path_to(const json& from, const json& wanted) {
   if (&from == &wanted) return "";
   if (from.is_object()) {
     for (const auto& [name, child] : from.items())
-      if (const auto rest = path_to(child, wanted))
-        return fmt::format("/{}{}", openai::escape_pointer(name), *rest);
+      if (const auto rest = path_to(child, wanted)) return fmt::format("/{}{}", escape_pointer(name), *rest);
   } else if (from.is_array()) {
     for (std::size_t i = 0; i < from.size(); ++i)
       if (const auto rest = path_to(from[i], wanted)) return fmt::format("/{}{}", i, *rest);
@@ -77,12 +76,12 @@ result<schema_document> schema_document::parse(std::string_view text, const docu
   if (text.size() > limits.max_bytes)
     return fail(error_code::invalid_argument,
                 fmt::format("the JSON Schema is larger than {} bytes", limits.max_bytes));
-  auto read = openai::read_json(text,
-                                {.max_depth = limits.max_depth,
-                                 .max_values = limits.max_values,
-                                 .max_large_values = limits.max_values,
-                                 .max_members = limits.max_values},
-                                {.everywhere = true}, "the JSON Schema");
+  auto read = read_json(text,
+                        {.max_depth = limits.max_depth,
+                         .max_values = limits.max_values,
+                         .max_large_values = limits.max_values,
+                         .max_members = limits.max_values},
+                        {.everywhere = true}, "the JSON Schema");
   if (!read) return tl::unexpected(error_of_schema(read.error(), limits));
   if (!read->is_object() && !read->is_boolean())
     return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");

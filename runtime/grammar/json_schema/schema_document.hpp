@@ -2,17 +2,15 @@
 #pragma once
 #include <cstddef>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/json/json.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::json_schema {
-
-using json = nlohmann::ordered_json;
 
 enum class draft { draft4, draft6, draft7, draft2019, draft2020 };
 

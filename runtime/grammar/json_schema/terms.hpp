@@ -6,15 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-namespace troupe::json_schema {
+#include "runtime/json/json.hpp"
 
-using json = nlohmann::ordered_json;
+namespace troupe::json_schema {
 
 enum class term_id : std::uint32_t { anything = 0, never = 1 };
 

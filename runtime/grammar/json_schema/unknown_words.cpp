@@ -12,12 +12,10 @@
 #include "runtime/grammar/json_schema/formats.hpp"
 #include "runtime/grammar/json_schema/word_forms.hpp"
 #include "runtime/grammar/json_schema/word_lists.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 
 namespace troupe::json_schema {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 64> known_words{"$anchor",
                                                        "$comment",
@@ -117,10 +115,10 @@ class word_search {
  public:
   explicit word_search(std::size_t most) : most_(most) {}
 
-  void look_at(const ordered_json& schema, const std::string& pointer) {
+  void look_at(const json& schema, const std::string& pointer) {
     if (!schema.is_object() || found.size() >= most_) return;
     for (const auto& [word, value] : schema.items()) {
-      const std::string at = pointer + "/" + openai::escape_pointer(word);
+      const std::string at = pointer + "/" + escape_pointer(word);
       if (!is_one_of(known_words, word)) {
         if (!word.starts_with("x-")) add({at, nearest(word, known_words)});
       } else if (const auto wanted = wrong_form(word, value); !wanted.empty()) {
@@ -143,18 +141,17 @@ class word_search {
     if (found.size() < most_) found.push_back(std::move(word));
   }
 
-  void look_at_format(const ordered_json& name, const std::string& pointer) {
+  void look_at_format(const json& name, const std::string& pointer) {
     const auto names = format_names();
     const auto& text = name.get_ref<const std::string&>();
     if (!is_one_of(names, text)) add({pointer, nearest(text, names), true});
   }
 
-  void look_at_members(const ordered_json& schemas, const std::string& pointer) {
-    for (const auto& [name, schema] : schemas.items())
-      look_at(schema, pointer + "/" + openai::escape_pointer(name));
+  void look_at_members(const json& schemas, const std::string& pointer) {
+    for (const auto& [name, schema] : schemas.items()) look_at(schema, pointer + "/" + escape_pointer(name));
   }
 
-  void look_at_items(const ordered_json& schemas, const std::string& pointer) {
+  void look_at_items(const json& schemas, const std::string& pointer) {
     for (std::size_t i = 0; schemas.is_array() && i < schemas.size(); ++i)
       look_at(schemas[i], pointer + "/" + std::to_string(i));
   }
@@ -164,14 +161,14 @@ class word_search {
 
 }  // namespace
 
-std::vector<unknown_word> unknown_words(const ordered_json& schema, std::size_t most) {
+std::vector<unknown_word> unknown_words(const json& schema, std::size_t most) {
   word_search search(most);
   search.look_at(schema, "");
   return std::move(search.found);
 }
 
 std::vector<unknown_word> unknown_words_in_text(const std::string& schema, std::size_t most) {
-  const auto read = openai::read_json(schema, {}, {.everywhere = true});
+  const auto read = read_json(schema, {}, {.everywhere = true});
   return read ? unknown_words(*read, most) : std::vector<unknown_word>();
 }
 

@@ -4,9 +4,10 @@
 #pragma once
 #include <cstddef>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "runtime/json/json.hpp"
 
 namespace troupe::json_schema {
 
@@ -19,7 +20,7 @@ struct unknown_word {
 
 // In the order of the schema, `most` at most; words that begin with x- are left out, and so is what is within
 // unknown words.
-std::vector<unknown_word> unknown_words(const nlohmann::ordered_json& schema,
+std::vector<unknown_word> unknown_words(const json& schema,
                                         std::size_t most = std::numeric_limits<std::size_t>::max());
 // The same of its text; none where that is no JSON: whoever compiles it says so.
 std::vector<unknown_word> unknown_words_in_text(const std::string& schema,

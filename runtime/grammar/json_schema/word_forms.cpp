@@ -8,32 +8,28 @@
 namespace troupe::json_schema {
 namespace {
 
-using nlohmann::ordered_json;
-
-bool is_text(const ordered_json& value) { return value.is_string(); }
-bool is_flag(const ordered_json& value) { return value.is_boolean(); }
-bool is_number_or_flag(const ordered_json& value) { return is_number(value) || is_flag(value); }
-bool is_count(const ordered_json& value) {
+bool is_text(const json& value) { return value.is_string(); }
+bool is_flag(const json& value) { return value.is_boolean(); }
+bool is_number_or_flag(const json& value) { return is_number(value) || is_flag(value); }
+bool is_count(const json& value) {
   if (!is_number(value)) return false;
   const decimal number = to_decimal(value);
   return number.is_integer() && !number.negative;
 }
-bool is_array(const ordered_json& value) { return value.is_array(); }
-bool is_object(const ordered_json& value) { return value.is_object(); }
-bool is_names(const ordered_json& value) { return value.is_array() && std::ranges::all_of(value, is_text); }
-bool is_types(const ordered_json& value) { return value.is_string() || (is_names(value) && !value.empty()); }
-bool is_lists_of_names(const ordered_json& value) {
+bool is_array(const json& value) { return value.is_array(); }
+bool is_object(const json& value) { return value.is_object(); }
+bool is_names(const json& value) { return value.is_array() && std::ranges::all_of(value, is_text); }
+bool is_types(const json& value) { return value.is_string() || (is_names(value) && !value.empty()); }
+bool is_lists_of_names(const json& value) {
   return value.is_object() && std::ranges::all_of(value, is_names);
 }
-bool is_schema(const ordered_json& value) { return value.is_object() || value.is_boolean(); }
-bool is_schemas(const ordered_json& value) {
-  return value.is_array() && std::ranges::all_of(value, is_schema);
-}
-bool is_schema_or_schemas(const ordered_json& value) { return is_schema(value) || is_schemas(value); }
+bool is_schema(const json& value) { return value.is_object() || value.is_boolean(); }
+bool is_schemas(const json& value) { return value.is_array() && std::ranges::all_of(value, is_schema); }
+bool is_schema_or_schemas(const json& value) { return is_schema(value) || is_schemas(value); }
 
 struct form {
   std::string_view wanted;
-  bool (*fits)(const ordered_json&);
+  bool (*fits)(const json&);
 };
 
 constexpr form text{"must be a string", is_text};
@@ -104,7 +100,7 @@ constexpr std::array<word_form, 44> word_forms{{
 
 }  // namespace
 
-std::string_view wrong_form(std::string_view word, const ordered_json& value) {
+std::string_view wrong_form(std::string_view word, const json& value) {
   const auto* const known = std::ranges::find(word_forms, word, &word_form::word);
   return known == word_forms.end() || known->of->fits(value) ? std::string_view() : known->of->wanted;
 }

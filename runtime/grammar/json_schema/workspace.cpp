@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 
 namespace troupe::json_schema {
 
@@ -18,7 +18,7 @@ void workspace::refuse(const json& node, std::string_view word, std::string_view
   if (failed()) return;
   std::string pointer = document.pointer_of(node);
   if (!word.empty()) pointer.append("/").append(word);
-  if (key) pointer.append("/").append(openai::escape_pointer(*key));
+  if (key) pointer.append("/").append(escape_pointer(*key));
   failure_ =
       error{code, fmt::format("JSON Schema, at \"{}\": {} {}", pointer, word.empty() ? "this" : word, why),
             std::move(pointer)};

@@ -1,6 +1,6 @@
 // The `input` of /v1/responses as the messages of a chat.
 #pragma once
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::openai {

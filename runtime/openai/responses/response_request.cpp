@@ -12,9 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
+#include "runtime/json/json_writer.hpp"
 #include "runtime/openai/field_reader.hpp"
-#include "runtime/openai/json_writer.hpp"
 #include "runtime/openai/responses/input_items.hpp"
 
 namespace troupe::openai {

@@ -1,11 +1,11 @@
 // Ports that want a key of their clients.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "actors/net/keys_in_force.hpp"
+#include "runtime/json/json.hpp"
 #include "tests/actors/net/http_server_fixture.hpp"
 #include "tests/actors/net/tcp_server_fixture.hpp"
 

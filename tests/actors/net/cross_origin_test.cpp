@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "actors/net/keys_in_force.hpp"
+#include "runtime/json/json.hpp"
 #include "tests/actors/net/http_server_fixture.hpp"
 
 namespace troupe::net::testing {

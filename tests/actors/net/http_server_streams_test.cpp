@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "actors/net/request_directory.hpp"
+#include "runtime/json/json.hpp"
 #include "tests/actors/net/http_server_fixture.hpp"
 
 namespace troupe::net::testing {

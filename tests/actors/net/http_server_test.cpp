@@ -4,12 +4,12 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "runtime/json/json.hpp"
 #include "tests/actors/net/http_server_fixture.hpp"
 
 namespace troupe::net::testing {

@@ -1,5 +1,6 @@
 // The interpreter against Python's Jinja2 (tests/data/make_chat_templates.py), its limits, and garbage.
 #include "runtime/chat_template/chat_template.hpp"
+#include "runtime/json/json.hpp"
 #include "tests/support/paths.hpp"
 
 #include <gtest/gtest.h>
@@ -10,8 +11,6 @@
 
 namespace troupe {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 json read_cases() {
   std::ifstream file(test::source_path("tests/data/chat_templates.json"));

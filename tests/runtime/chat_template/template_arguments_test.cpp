@@ -21,7 +21,7 @@ TEST(template_arguments, are_an_object_of_what_a_chat_does_not_set_itself) {
 }
 
 TEST(template_arguments, are_64_at_most) {
-  nlohmann::ordered_json many;
+  json many;
   for (int i = 0; i < 64; ++i) many["a" + std::to_string(i)] = i;
   EXPECT_TRUE(check_template_arguments(many));
   many["one more"] = 1;

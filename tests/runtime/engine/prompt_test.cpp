@@ -17,7 +17,7 @@ class prompt_test : public testing::Test {
     return build_prompt(request, *tokenizer_, chat_);
   }
   result<std::vector<token_id>> chat(const char* messages, bool add_generation_prompt = true) const {
-    return build(chat_prompt{nlohmann::ordered_json::parse(messages), add_generation_prompt});
+    return build(chat_prompt{json::parse(messages), add_generation_prompt});
   }
   std::string text(const result<std::vector<token_id>>& ids) const {
     return ids ? tokenizer_->decode(*ids, false) : "failed: " + ids.error().message;
@@ -87,8 +87,8 @@ const char* const a_called_tool =
   {"role":"user","content":"And?"}])";
 
 TEST_F(prompt_test, writes_tools_out_for_a_template_that_has_none) {
-  chat_prompt prompt{nlohmann::ordered_json::parse(a_called_tool)};
-  prompt.tools = nlohmann::ordered_json::parse(a_tool);
+  chat_prompt prompt{json::parse(a_called_tool)};
+  prompt.tools = json::parse(a_tool);
   const std::string written = text(build(prompt));
   EXPECT_TRUE(written.starts_with("<|im_start|>system\nBe brief.\n\n")) << written;
   EXPECT_NE(written.find("<tools>\n" + prompt.tools[0].dump() + "\n</tools>\n"), std::string::npos)
@@ -103,8 +103,8 @@ TEST_F(prompt_test, writes_tools_out_for_a_template_that_has_none) {
 }
 
 TEST_F(prompt_test, tools_make_a_system_message_where_there_is_none) {
-  chat_prompt prompt{nlohmann::ordered_json::parse(R"([{"role":"user","content":"hi"}])")};
-  prompt.tools = nlohmann::ordered_json::parse(a_tool);
+  chat_prompt prompt{json::parse(R"([{"role":"user","content":"hi"}])")};
+  prompt.tools = json::parse(a_tool);
   EXPECT_TRUE(text(build(prompt)).starts_with("<|im_start|>system\nYou may call functions"));
 }
 
@@ -112,8 +112,8 @@ TEST_F(prompt_test, tools_are_told_to_the_user_where_a_template_has_no_system) {
   chat_ = *chat_template::compile(
       "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
       "{% for m in messages %}{{ m.role }}:{{ m.content }}{% endfor %}");
-  chat_prompt prompt{nlohmann::ordered_json::parse(R"([{"role":"user","content":"Now?"}])")};
-  prompt.tools = nlohmann::ordered_json::parse(a_tool);
+  chat_prompt prompt{json::parse(R"([{"role":"user","content":"Now?"}])")};
+  prompt.tools = json::parse(a_tool);
   const std::string written = text(build(prompt));
   EXPECT_TRUE(written.starts_with("user:You may call functions")) << written;
   EXPECT_TRUE(written.ends_with("\n\nNow?")) << written;
@@ -135,8 +135,8 @@ TEST_F(prompt_test, a_template_that_writes_calls_gets_tools_and_messages_as_they
       "{% for t in tools %}{{ t.function.name }};{% endfor %}{% for m in messages %}{{ m.role }}:"
       "{% for c in m.tool_calls %}<tool_call>{\"name\": \"{{ c.function.name }}\", \"arguments\": "
       "{{ c.function.arguments.in }}}{% endfor %},{% endfor %}");
-  chat_prompt prompt{nlohmann::ordered_json::parse(a_called_tool)};
-  prompt.tools = nlohmann::ordered_json::parse(a_tool);
+  chat_prompt prompt{json::parse(a_called_tool)};
+  prompt.tools = json::parse(a_tool);
   EXPECT_EQ(text(build(prompt)),
             "now;system:,user:,assistant:<tool_call>{\"name\": \"now\", \"arguments\": UTC}"
             "<tool_call>{\"name\": \"now\", \"arguments\": },tool:,tool:,user:,");
@@ -145,7 +145,7 @@ TEST_F(prompt_test, a_template_that_writes_calls_gets_tools_and_messages_as_they
 TEST_F(prompt_test, tells_the_template_what_the_request_says_and_else_what_all_are_told) {
   chat_ = chat_template::compile("{{ thinks }},{{ style }},{{ messages[0].content }}")
               ->with_arguments({{"thinks", true}, {"style", "brief"}});
-  chat_prompt prompt{nlohmann::ordered_json::parse(R"([{"role": "user", "content": "hi"}])")};
+  chat_prompt prompt{json::parse(R"([{"role": "user", "content": "hi"}])")};
   EXPECT_EQ(text(build(prompt)), "True,brief,hi");
   prompt.template_arguments = {{"thinks", false}, {"other", 1}};
   EXPECT_EQ(text(build(prompt)), "False,brief,hi");

@@ -5,16 +5,14 @@
 #include <cmath>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "runtime/executor/cpu_executor.hpp"
+#include "runtime/json/json.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
-
-using nlohmann::json;
 
 class golden : public testing::TestWithParam<const char*> {
  protected:

@@ -12,13 +12,13 @@
 
 #include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/json_schema/json_schema.hpp"
+#include "runtime/json/json.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 
 namespace troupe::json_schema {
 namespace {
 
-using json = nlohmann::ordered_json;
 using grammar::test::accepts;
 
 json with_closed(const json& node, const std::unordered_set<const json*>& closed) {

@@ -5,30 +5,28 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "runtime/openai/exact_number.hpp"
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/exact_number.hpp"
+#include "runtime/json/json.hpp"
+#include "runtime/json/json_reader.hpp"
 #include "tests/runtime/grammar/json_schema/checked_schema.hpp"
 #include "tests/support/paths.hpp"
 
 namespace troupe::json_schema {
 namespace {
 
-using json = nlohmann::ordered_json;
-
 TEST(JsonSchema, GivesTheVerdictsOfAnotherImplementation) {
   std::ifstream in(test::source_path("tests/data/json_schema_cases.json"));
   const std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const json cases = openai::read_json(file, {}, {.everywhere = true}).value();
+  const json cases = read_json(file, {}, {.everywhere = true}).value();
   ASSERT_GT(cases.size(), 100U);
   for (const json& each : cases) {
-    const checked_schema schema(openai::dump_exactly(each["schema"]));
+    const checked_schema schema(dump_exactly(each["schema"]));
     for (const json& text : each["valid"])
       EXPECT_TRUE(schema.accepts(text.get<std::string>())) << each["schema"] << " rejects " << text;
     for (const json& text : each["invalid"])

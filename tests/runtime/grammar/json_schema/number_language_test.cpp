@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 
 namespace troupe::json_schema {
 namespace {
@@ -21,7 +21,7 @@ bool matches(regex_store& store, regex_id r, const std::string& text) {
 decimal read(const std::string& text) { return to_decimal(json::parse(text)); }
 
 // As it is written, however many digits that has.
-decimal read_exactly(const std::string& text) { return to_decimal(openai::keep_number(text)); }
+decimal read_exactly(const std::string& text) { return to_decimal(keep_number(text)); }
 
 // -12.3, 7, 0.05, 400.25: hundredths, so that sums are exact.
 std::string hundredths(int value) {

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "runtime/json/json.hpp"
 
 namespace troupe::json_schema {
 namespace {
@@ -14,7 +15,7 @@ using found_words = std::vector<std::pair<std::string, std::string>>;
 
 found_words unknown_in(const char* schema) {
   found_words out;
-  for (const unknown_word& each : unknown_words(nlohmann::ordered_json::parse(schema)))
+  for (const unknown_word& each : unknown_words(json::parse(schema)))
     out.emplace_back(each.pointer, each.meant);
   return out;
 }
@@ -48,8 +49,7 @@ TEST(UnknownWords, HoldFormatsToo) {
       unknown_in(
           R"({"format":"emial","items":{"format":"int32"},"anyOf":[{"format":"date-time"},{"format":7}]})"),
       (found_words{{"/format", "email"}, {"/items/format", ""}, {"/anyOf/1/format", ""}}));
-  const auto words =
-      unknown_words(nlohmann::ordered_json::parse(R"({"format":"emial","maxLenght":3,"q":1})"));
+  const auto words = unknown_words(json::parse(R"({"format":"emial","maxLenght":3,"q":1})"));
   ASSERT_EQ(words.size(), 3U);
   EXPECT_EQ(describe(words[0]),
             "JSON Schema, at \"/format\": no format of JSON Schema, so it says nothing: did you mean email?");
@@ -61,7 +61,7 @@ TEST(UnknownWords, HoldFormatsToo) {
 
 // As drafts up to 3 had it, and slips: where the type leaves the word nothing to speak of, nobody refuses it.
 TEST(UnknownWords, AreThoseWhoseValueHasAnotherFormToo) {
-  const auto schema = nlohmann::ordered_json::parse(
+  const auto schema = json::parse(
       R"({"properties":{"a":{"type":"integer","required":true,"minLength":-1,"maxLength":2.0,"items":5}},
           "$defs":[],"required":["a",1],"type":[],"exclusiveMinimum":true,"minimum":"3","uniqueItems":"yes",
           "dependentRequired":{"a":"b"},"allOf":[1],"items":[true,{}],"additionalItems":[true],"pattern":1,
@@ -88,7 +88,7 @@ TEST(UnknownWords, AreThoseWhoseValueHasAnotherFormToo) {
 }
 
 TEST(UnknownWords, AreNoMoreThanAreAskedFor) {
-  nlohmann::ordered_json schema;
+  json schema;
   for (int i = 0; i < 100; ++i) schema["properties"]["a"]["word " + std::to_string(i)] = 1;
   EXPECT_EQ(unknown_words(schema, 3).size(), 3U);
   EXPECT_EQ(unknown_words(schema).size(), 100U);

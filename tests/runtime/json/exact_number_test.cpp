@@ -1,4 +1,4 @@
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/json/json_reader.hpp"
 #include "runtime/openai/grammar_fields.hpp"
-#include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request.hpp"
 
 namespace troupe::openai {

@@ -1,4 +1,4 @@
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "runtime/utf8.hpp"
 
-namespace troupe::openai {
+namespace troupe {
 namespace {
 
 void append_escaped(std::string& out, char byte) {
@@ -118,4 +118,4 @@ void json_writer::separate() {
   if (before != '{' && before != '[' && before != ':') out_ += ',';
 }
 
-}  // namespace troupe::openai
+}  // namespace troupe

@@ -1,11 +1,11 @@
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
-namespace troupe::openai {
+namespace troupe {
 namespace {
 
 json random_document(std::mt19937& random, int depth) {
@@ -186,4 +186,4 @@ TEST(read_json, any_bytes_are_a_document_or_an_error) {
 }
 
 }  // namespace
-}  // namespace troupe::openai
+}  // namespace troupe

@@ -1,4 +1,4 @@
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "runtime/utf8.hpp"
 
-namespace troupe::openai {
+namespace troupe {
 namespace {
 
 std::string written(std::string_view text) {
@@ -70,4 +70,4 @@ TEST(json_writer, any_bytes_come_out_as_valid_utf8) {
 }
 
 }  // namespace
-}  // namespace troupe::openai
+}  // namespace troupe

@@ -1,4 +1,4 @@
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/openai/json_writer.hpp"
+#include "runtime/json/json_writer.hpp"
 
-namespace troupe::openai {
+namespace troupe {
 namespace {
 
 constexpr std::size_t digits_of_a_double = 17;        // tell each from the others
@@ -106,4 +106,4 @@ std::string dump_exactly(const json& value) {
   return out;
 }
 
-}  // namespace troupe::openai
+}  // namespace troupe

@@ -3,14 +3,13 @@
 // text becomes a value of the one type that JSON has no text for.
 #pragma once
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace troupe::openai {
+#include "runtime/json/json.hpp"
 
-using json = nlohmann::ordered_json;
+namespace troupe {
 
 // Whether `text`, a number of JSON that is no integer of 64 bits and that `value` comes nearest to, says more
 // than a double does: by its length, or as one of those numbers that are too large for doubles to have each
@@ -28,4 +27,4 @@ std::optional<std::string_view> kept_number(const json& value);
 // dump(), with kept numbers as they were written, and doubles by the shortest text that means them.
 std::string dump_exactly(const json& value);
 
-}  // namespace troupe::openai
+}  // namespace troupe

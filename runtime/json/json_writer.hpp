@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe::openai {
+namespace troupe {
 
 // `text` as a JSON string with its quotes. Bytes that are not UTF-8 come out as U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
@@ -36,4 +36,4 @@ class json_writer {
   std::size_t start_;
 };
 
-}  // namespace troupe::openai
+}  // namespace troupe

@@ -2,16 +2,14 @@
 // become a large or slow document.
 #pragma once
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "runtime/json/json.hpp"
 #include "runtime/result.hpp"
 
-namespace troupe::openai {
-
-using json = nlohmann::ordered_json;
+namespace troupe {
 
 struct json_limits {
   std::size_t max_depth = 1024;
@@ -39,4 +37,4 @@ result<json> read_json(std::string_view text, const json_limits& limits = {}, co
 // A member's name as a JSON pointer has it (RFC 6901).
 std::string escape_pointer(std::string_view name);
 
-}  // namespace troupe::openai
+}  // namespace troupe

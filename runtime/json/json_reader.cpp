@@ -1,4 +1,4 @@
-#include "runtime/openai/json_reader.hpp"
+#include "runtime/json/json_reader.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/openai/exact_number.hpp"
+#include "runtime/json/exact_number.hpp"
 
-namespace troupe::openai {
+namespace troupe {
 namespace {
 
 // Of members with the same name only the last is kept, at the place of the first. O(n log n).
@@ -191,4 +191,4 @@ result<json> read_json(std::string_view text, const json_limits& limits, const k
   return builder.take();
 }
 
-}  // namespace troupe::openai
+}  // namespace troupe
