@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <utility>
 
@@ -14,6 +15,9 @@
 
 namespace troupe {
 namespace {
+
+// What a device takes the place of: one of its kind, or a CUDA device that does not come back.
+enum class comeback : std::uint8_t { cuda, cpu, cpu_for_cuda };
 
 // Drafts are no reason to end: without them the same is served. `start` gives null where they are over.
 template <class Start>
@@ -31,9 +35,11 @@ auto start_draft(const Start& start) -> typename decltype(start())::value_type t
 
 // Steps and a KV cache as large as requests need that were accepted before, beside the draft model's device
 // (null: there is none). A CUDA device is profiled, as at first, and computes products as the first one has
-// chosen to; on the CPU that would only take time.
+// chosen to; on the CPU that would only take time, and the cache has the size that it had: its memory comes
+// page after page, so that whoever took some meanwhile is no reason to serve nobody.
 result<void> take_memory_anew(executor& device, const executor* drafting, const device_plan& plan,
-                              bool is_cuda) {
+                              comeback kind) {
+  const bool is_cuda = kind == comeback::cuda;
   if (auto room = device.reserve_steps(plan.padded.rows, plan.padded.sequences); !room) return room;
   if (is_cuda) {
     device.use_choices(plan.choices);
@@ -44,6 +50,7 @@ result<void> take_memory_anew(executor& device, const executor* drafting, const 
   // without them the cache would be larger, and whoever hands out its blocks would have to be started anew.
   const bool is_alike = plan.draft.has_value() == (drafting != nullptr);
   if (is_cuda && is_alike) claim.most_blocks = plan.num_blocks;
+  claim.is_granted = kind == comeback::cpu;
   if (auto taken = device.take_kv_cache(claim); !taken) return taken;
   const kv_layout layout = device.layout();
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
@@ -54,7 +61,7 @@ result<void> take_memory_anew(executor& device, const executor* drafting, const 
 }
 
 result<runner_device> start_anew(const device_plan& plan, const engine_options& options,
-                                 const cpu_executor_options& cpu, bool with_draft) {
+                                 const cpu_executor_options& cpu, bool with_draft, comeback kind) {
   auto device = load_target(*plan.place, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   std::shared_ptr<executor> drafting;  // first, so that all else is measured beside it
@@ -63,11 +70,11 @@ result<runner_device> start_anew(const device_plan& plan, const engine_options& 
       return open_draft_device(*plan.place, *plan.draft, options, plan.target.max_model_len,
                                plan.draft_choices);
     });
-  auto taken = take_memory_anew(**device, drafting.get(), plan, options.cuda.has_value());
+  auto taken = take_memory_anew(**device, drafting.get(), plan, kind);
   if (!taken && drafting) {
     spdlog::warn("{}: there are no drafts any more", taken.error().message);
     drafting.reset();
-    taken = take_memory_anew(**device, nullptr, plan, options.cuda.has_value());
+    taken = take_memory_anew(**device, nullptr, plan, kind);
   }
   if (!taken) return tl::unexpected<error>(taken.error());
   runner_device started{std::move(*device), nullptr};
@@ -87,7 +94,8 @@ result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_e
 }
 
 result<runner_device> reopen(const device_plan& plan, bool with_draft) {
-  auto started = start_anew(plan, plan.options, plan.cpu, with_draft);
+  const comeback kind = plan.options.cuda ? comeback::cuda : comeback::cpu;
+  auto started = start_anew(plan, plan.options, plan.cpu, with_draft, kind);
   if (started) use_kept_tuning(*started->target, plan.tuned_for, plan.tuning_file);
   return started;
 }
@@ -98,7 +106,7 @@ result<runner_device> reopen_on_cpu(const device_plan& plan, bool with_draft) {
   on_cpu.cuda.reset();
   on_cpu.dtype = plan.last_resort->dtype;
   on_cpu.kv_cache_dtype = plan.last_resort->kv_cache_dtype;
-  auto started = start_anew(plan, on_cpu, *plan.last_resort, with_draft);
+  auto started = start_anew(plan, on_cpu, *plan.last_resort, with_draft, comeback::cpu_for_cuda);
   if (!started) return started;
   const tuning_key key = tuning_key_of(*started->target, on_cpu.threads);
   use_kept_tuning(*started->target, key, tuning_path(key, on_cpu.tuning_file, on_cpu.tuning_folder));

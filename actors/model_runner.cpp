@@ -54,7 +54,7 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
 // A draft model's cache stays as it is: it is enough for as many tokens.
 bool model_runner_state::fit_kv_cache(const msg::open_device& wanted) try {
   if (wanted.most_blocks == 0 || device_->layout().num_blocks <= wanted.most_blocks) return true;
-  const result<void> taken = device_->take_kv_cache({.num_blocks = wanted.most_blocks});
+  const result<void> taken = device_->take_kv_cache({.num_blocks = wanted.most_blocks, .is_granted = true});
   if (taken && device_->layout().num_blocks >= wanted.least_blocks) return true;
   spdlog::error("there is no KV cache of {} blocks: {}", wanted.most_blocks,
                 taken ? fmt::format("it has {}", device_->layout().num_blocks) : taken.error().message);

@@ -39,6 +39,12 @@ std::optional<std::uint64_t> find_line(const fs::path& file, std::string_view ke
 
 std::optional<std::uint64_t> read_file(const fs::path& file) { return find_line(file, ""); }
 
+// What a group may hold, of either version; nothing where it has no limit.
+std::optional<std::uint64_t> limit_of(const fs::path& group) {
+  const auto limit = read_file(group / "memory.max");
+  return limit ? limit : read_file(group / "memory.limit_in_bytes");
+}
+
 // What is left of one group's limit; nothing where it has none.
 std::optional<std::uint64_t> left_in(const fs::path& group, const char* limit_name, const char* usage_name,
                                      const char* cache_name) {
@@ -61,13 +67,18 @@ std::optional<std::uint64_t> left_on_machine(const fs::path& root) {
   return find_line(root / "proc/meminfo", "MemAvailable:");
 }
 
-// Of the tightest limit; without any there is no end to it.
-std::uint64_t left_in_groups(const fs::path& root) {
-  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
+// The least of what `bytes_of` says of each group; where all say nothing there is no end to it.
+template <class Bytes>
+std::uint64_t least_of_groups(const fs::path& root, Bytes bytes_of) {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (const fs::path& group : cgroup_folders(root / "sys/fs/cgroup", root / "proc/self/cgroup", "memory")) {
-    if (const auto left = left_in(group)) bytes = std::min(bytes, *left);
+    if (const std::optional<std::uint64_t> bytes = bytes_of(group)) least = std::min(least, *bytes);
   }
-  return bytes;
+  return least;
+}
+
+std::uint64_t left_in_groups(const fs::path& root) {
+  return least_of_groups(root, [](const fs::path& group) { return left_in(group); });
 }
 
 }  // namespace
@@ -77,6 +88,12 @@ result<std::uint64_t> available_memory(const fs::path& root) {
   if (!available)
     return fail(error_code::io_error, "/proc/meminfo does not say how much memory is available");
   return std::min(*available, left_in_groups(root));
+}
+
+result<std::uint64_t> total_memory(const fs::path& root) {
+  const auto total = find_line(root / "proc/meminfo", "MemTotal:");
+  if (!total) return fail(error_code::io_error, "/proc/meminfo does not say how much memory there is");
+  return std::min(*total, least_of_groups(root, limit_of));
 }
 
 bool is_memory_of_group(const fs::path& root) {

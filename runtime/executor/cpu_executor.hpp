@@ -25,8 +25,9 @@ struct cpu_executor_options {
   std::string kv_cache_dtype = "auto";               // auto | f16 | int8; auto is f16
   std::vector<token_id> end_tokens;                  // masked while a sequence is below its min_tokens
   std::shared_ptr<const packed_model> weights = {};  // of the model; null: packed for this executor
-  // How many bytes can still be had.
+  // How many bytes can still be had, and how many there are if nobody else holds any.
   std::function<result<std::uint64_t>()> available = [] { return available_memory(); };
+  std::function<result<std::uint64_t>()> total = [] { return total_memory(); };
 };
 
 // Repacks the weights, where they are not given (of the file, only rows of the embedding are read again) and
@@ -38,7 +39,7 @@ result<std::unique_ptr<executor>> load_cpu_executor(const model_ptr& model,
                                                     const cpu_executor_options& options);
 
 // The same with the start done. Errors besides: invalid_argument (more kv_cache_bytes than there is memory),
-// io_error (available_memory()).
+// resource_exhausted (than is free), io_error (available_memory()).
 result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
                                                     const cpu_executor_options& options);
 

@@ -31,6 +31,9 @@ struct kv_cache_claim {
   std::int32_t num_blocks = 0;   // so many; 0: what the options give
   std::size_t bytes_beside = 0;  // what another model's cache is to have for each block
   std::int32_t most_blocks = 0;  // of what the options give; 0: all
+  // Another executor in this one's place has served with as much, so that what happens to be free now decides
+  // nothing. For devices whose memory comes when it is first written.
+  bool is_granted = false;
 };
 
 // One block behind the pool, known to nobody who hands out blocks: the scratch steps of the warm-up live in
@@ -95,8 +98,8 @@ class executor {
   // What another one has chosen. What is of another device or library, or nothing at all, is left alone.
   virtual void use_choices(const std::string& /*choices*/) {}
   // layout() has its number of blocks from here on; the rest is known before. Later it may be asked for
-  // again, for a cache of another size in place of this one, whatever that stores. Errors: invalid_argument,
-  // resource_exhausted.
+  // again, for a cache of another size in place of this one, whatever that stores. Errors: invalid_argument
+  // (it never fits), resource_exhausted (it does not now).
   virtual result<void> take_kv_cache(const kv_cache_claim& /*claim*/) { return {}; }
 
   // Copies the step's blocks, then runs its rows through the model: writes their K and V, keeps the hidden

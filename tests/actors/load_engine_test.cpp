@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/device_plan.hpp"
 #include "runtime/executor/step_plan.hpp"
 #include "tests/actors/load_engine_fixture.hpp"
 #include "tests/support/paths.hpp"
@@ -123,6 +124,21 @@ TEST_F(LoadEngine, TunesAllButWhatAnEarlierStartHasLeft) {
   kept.threads = 2;
   EXPECT_NE(load_engine(kept)->steps.tuning_file, first->steps.tuning_file) << "another number of threads";
   std::filesystem::remove_all(folder);
+}
+
+TEST_F(LoadEngine, ADeviceComesBackThoughOthersHaveTakenMemoryMeanwhile) {
+  device_plan plan;
+  plan.place = std::make_shared<executor_place>(std::nullopt);
+  ASSERT_TRUE(plan.place->add_model(file.path()));
+  plan.options = options();
+  plan.target.max_model_len = 64;
+  plan.cpu.threads = 1;
+  plan.cpu.limits = {.max_rows = 64, .max_sequences = 4, .kv_cache_bytes = plan.options.kv_cache_bytes};
+  plan.cpu.available = []() -> result<std::uint64_t> { return std::uint64_t{2} << 20U; };
+  const auto back = reopen(plan, false);
+  ASSERT_TRUE(back) << back.error().message;
+  const kv_layout layout = back->target->layout();
+  EXPECT_GT(static_cast<std::size_t>(layout.num_blocks + 1) * layout.bytes_per_block, std::size_t{4} << 20U);
 }
 
 struct LoadEngineInAProcess : LoadEngine {

@@ -47,6 +47,17 @@ TEST_F(available_memory_of, a_group_is_what_its_limit_leaves_beside_files_that_c
   EXPECT_EQ(bytes(), 3 * mib);
 }
 
+TEST_F(available_memory_of, all_that_there_is_is_the_machines_or_the_tightest_limit) {
+  EXPECT_EQ(total_memory(root), 16 * mib);
+  write("proc/self/cgroup", "0::/a/b\n");
+  write("sys/fs/cgroup/a/b/memory.max", "max\n");
+  EXPECT_EQ(total_memory(root), 16 * mib);
+  write("sys/fs/cgroup/a/memory.max", "4194304\n");
+  EXPECT_EQ(total_memory(root), 4 * mib);
+  fs::remove(root / "proc/meminfo");
+  EXPECT_FALSE(total_memory(root));
+}
+
 TEST_F(available_memory_of, the_tightest_ancestor_binds_and_more_than_the_limit_leaves_nothing) {
   write("proc/self/cgroup", "0::/a/b\n");
   write("sys/fs/cgroup/a/b/memory.max", "6291456\n");

@@ -24,6 +24,7 @@ struct CpuStart : testing::Test {
     made.limits = {.max_rows = 64, .max_sequences = 8, .kv_cache_bytes = 4 * mebibyte};
     made.threads = 2;
     made.available = [this]() -> result<std::uint64_t> { return available; };
+    made.total = []() -> result<std::uint64_t> { return 1024 * mebibyte; };
     return made;
   }
   std::unique_ptr<executor> load() {
@@ -101,6 +102,27 @@ TEST_F(CpuStart, SharesOutWhatIsLeftAfterTheLargestStep) {
   const auto bytes = static_cast<std::uint64_t>(layout.num_blocks) * layout.bytes_per_block;
   EXPECT_LE(bytes, 32 * mebibyte);
   EXPECT_GT(bytes + layout.bytes_per_block, 32 * mebibyte);
+}
+
+TEST_F(CpuStart, ACacheThatIsGrantedIsTakenWhateverOthersHoldNow) {
+  const auto device = load();
+  available = mebibyte;
+  const auto refused = device->take_kv_cache({});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::resource_exhausted) << "another time it fits";
+  ASSERT_TRUE(device->take_kv_cache({.is_granted = true}));
+  EXPECT_EQ(some_tokens(*device, 20).size(), 6U);
+}
+
+TEST_F(CpuStart, ACacheThatNeverFitsIsAWrongSetting) {
+  const auto device = load();
+  const std::size_t block = device->layout().bytes_per_block;
+  const auto blocks = [&](std::uint64_t bytes) { return static_cast<std::int32_t>(bytes / block); };
+  const auto asked = [&](std::uint64_t bytes) {
+    return device->take_kv_cache({.num_blocks = blocks(bytes)}).error().code;
+  };
+  EXPECT_EQ(asked(600 * mebibyte), error_code::resource_exhausted);
+  EXPECT_EQ(asked(1100 * mebibyte), error_code::invalid_argument);
 }
 
 TEST_F(CpuStart, LeavesAnotherModelsCacheItsPartOfTheShareAndTakesSoManyBlocksAsAreAskedFor) {
