@@ -105,13 +105,23 @@ result<T> convert(const value* found, std::string_view key, const std::optional<
 }  // namespace
 
 result<file> file::open(const std::string& path) {
-  auto in_file = [&path](error problem) {
-    problem.message = path + ": " + problem.message;
-    return tl::unexpected(std::move(problem));
-  };
   auto mapped = mapping::open(path);
   if (!mapped) return tl::unexpected(std::move(mapped.error()));
-  const auto bytes = mapped->bytes();
+  return read(std::move(*mapped), path);
+}
+
+result<file> file::of(int descriptor, const std::string& name) {
+  auto mapped = mapping::of(descriptor, name);
+  if (!mapped) return tl::unexpected(std::move(mapped.error()));
+  return read(std::move(*mapped), name);
+}
+
+result<file> file::read(mapping mapped, const std::string& name) {
+  auto in_file = [&name](error problem) {
+    problem.message = name + ": " + problem.message;
+    return tl::unexpected(std::move(problem));
+  };
+  const auto bytes = mapped.bytes();
   byte_reader reader(bytes);
   const auto head = read_header(reader);
   if (!head) return in_file(head.error());
@@ -131,7 +141,7 @@ result<file> file::open(const std::string& path) {
   for (std::size_t i = 0; i < tensors->size(); ++i) index.emplace((*tensors)[i].name, i);
   file out;
   out.contents_ = std::make_shared<const contents>(contents{
-      std::move(*mapped), head->version, std::move(*metadata), std::move(*tensors), std::move(index)});
+      std::move(mapped), head->version, std::move(*metadata), std::move(*tensors), std::move(index)});
   return out;
 }
 

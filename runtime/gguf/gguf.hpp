@@ -56,12 +56,16 @@ struct tensor {
   std::uint64_t elements() const { return shape[0] * shape[1] * shape[2] * shape[3]; }
 };
 
+class mapping;
+
 // Views stay valid while the file object (or a copy of it: the mapping is shared) lives.
 class file {
  public:
   // Maps and checks the whole header. Errors: io_error, corrupt_file, unsupported; the message names path and
   // field.
   static result<file> open(const std::string& path);
+  // The same of a file that is open, which is left open; messages name `name`.
+  static result<file> of(int descriptor, const std::string& name);
 
   std::uint32_t version() const;
   const std::map<std::string_view, value>& metadata() const;
@@ -81,6 +85,7 @@ class file {
 
  private:
   struct contents;
+  static result<file> read(mapping mapped, const std::string& name);
   std::shared_ptr<const contents> contents_;
 };
 

@@ -41,13 +41,17 @@ result<mapping> mapping::open(const std::string& path) {
   // O_NONBLOCK: opening a named pipe must not wait for a writer.
   const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return system_failure(path, "cannot open");
+  return of(file.get(), path);
+}
+
+result<mapping> mapping::of(int descriptor, const std::string& name) {
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return system_failure(path, "cannot read its size");
-  if (!S_ISREG(status.st_mode)) return fail(error_code::io_error, path + ": not a regular file", "model");
+  if (::fstat(descriptor, &status) != 0) return system_failure(name, "cannot read its size");
+  if (!S_ISREG(status.st_mode)) return fail(error_code::io_error, name + ": not a regular file", "model");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return mapping(nullptr, 0);
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED) return system_failure(path, "cannot map");
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (address == MAP_FAILED) return system_failure(name, "cannot map");
   return mapping(static_cast<const std::byte*>(address), size);
 }
 

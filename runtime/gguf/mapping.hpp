@@ -13,6 +13,9 @@ class mapping {
   // Errors: not_found, io_error (not a regular file, no permission, the operating system's own); the message
   // names `path`. An empty file is an empty mapping.
   static result<mapping> open(const std::string& path);
+  // Of a file that is open, whatever lies at its path by now and whoever may open it. Errors: those of
+  // open(); the message names `name`.
+  static result<mapping> of(int descriptor, const std::string& name);
 
   mapping(mapping&& other) noexcept;
   mapping& operator=(mapping&& other) noexcept;

@@ -10,10 +10,12 @@
 #include <array>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -260,7 +262,10 @@ result<int> file_of(const executor_setup& setup, std::span<const int> files, std
 result<model_ptr> model_of(const executor_setup& setup, std::span<const int> files) {
   const result<int> file = file_of(setup, files, setup.model_file);
   if (!file) return tl::unexpected(file.error());
-  return load_model(fmt::format("/proc/self/fd/{}", *file));
+  // Not opened anew: who may do that, and what lies at the path, may be otherwise by now.
+  std::error_code ignored;
+  const auto name = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", *file), ignored);
+  return load_model(*file, name.string());
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 #include "runtime/isolation/executor_place.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <string>
@@ -11,65 +8,12 @@
 
 namespace troupe {
 
-// Kept open, so that a process that starts later reads the same file, whatever lies at its path by then.
-class executor_place::open_file {
- public:
-  // Where it cannot be opened the descriptor is negative.
-  explicit open_file(const std::string& path)
-      : name_(path),
-        descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)),
-        version_(version_now()) {}
-  ~open_file() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  open_file(const open_file&) = delete;
-  open_file& operator=(const open_file&) = delete;
-  int descriptor() const { return descriptor_; }
-  // Of this file and no other.
-  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
-
-  // Fails where it has been written to since it was opened: a process that reads it now would have other
-  // weights.
-  result<void> check_unchanged() const {
-    const version now = version_now();
-    if (now == version_) return {};
-    return fail(
-        error_code::unavailable,
-        fmt::format(
-            "{} has been written to since the service opened it, so that its weights are no longer those "
-            "that answers were begun with: end the service and start it again",
-            name_));
-  }
-
- private:
-  struct version {
-    off_t bytes = 0;
-    std::int64_t seconds = 0;
-    std::int64_t nanoseconds = 0;
-    bool operator==(const version&) const = default;
-  };
-  version version_now() const {
-    struct stat found {};
-    if (::fstat(descriptor_, &found) != 0) return {};
-    return {found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
-  }
-
-  std::string name_;
-  int descriptor_;
-  version version_;
-};
-
 result<model_ptr> executor_place::read(const std::string& path, packed_file& into) const {
   if (!isolation_) return load_model(path);
-  const auto file = std::make_shared<const open_file>(path);
+  const auto file = std::make_shared<const kept_file>(path);
   if (file->descriptor() < 0) return load_model(path);  // says why not
   into.file = file;
-  auto model = load_model(file->path());
-  if (model) return model;
-  error named = model.error();
-  if (const std::size_t at = named.message.find(file->path()); at != std::string::npos)
-    named.message.replace(at, file->path().size(), path);
-  return tl::unexpected(std::move(named));
+  return load_model(file->descriptor(), path);
 }
 
 result<model_ptr> executor_place::add_model(const std::string& path) {

@@ -11,6 +11,7 @@
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/cuda_support.hpp"
 #include "runtime/executor/packed_model.hpp"
+#include "runtime/isolation/kept_file.hpp"
 #include "runtime/isolation/runner_process.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/result.hpp"
@@ -53,12 +54,10 @@ class executor_place {
   double ended_cpu_seconds() const;
 
  private:
-  // Of a model's file, for processes.
-  class open_file;
   struct packed_file {
     model_ptr model;
     std::shared_ptr<const packed_model> weights;  // in this process
-    std::shared_ptr<const open_file> file;        // for another, with ...
+    std::shared_ptr<const kept_file> file;        // for another, with ...
     std::shared_ptr<page_memory> matrices;        // ... the weights, which it maps; null for a CUDA device
   };
   result<model_ptr> read(const std::string& path, packed_file& into) const;

@@ -6,14 +6,15 @@
 
 namespace troupe {
 
-result<model_ptr> load_model(const std::string& path) {
-  auto in_file = [&path](error problem) {
-    problem.message = path + ": " + problem.message;
+namespace {
+
+result<model_ptr> load(result<gguf::file> file, const std::string& name) {
+  auto in_file = [&name](error problem) {
+    problem.message = name + ": " + problem.message;
     if (problem.code == error_code::not_found)
       problem.code = error_code::corrupt_file;  // a field, not the file
     return tl::unexpected(std::move(problem));
   };
-  auto file = gguf::file::open(path);
   if (!file) return tl::unexpected(std::move(file.error()));
   auto out = std::make_shared<model>();
   out->file = std::move(*file);
@@ -22,6 +23,14 @@ result<model_ptr> load_model(const std::string& path) {
   out->config = std::move(*config);
   if (auto bound = bind_weights(*out); !bound) return in_file(std::move(bound.error()));
   return model_ptr(std::move(out));
+}
+
+}  // namespace
+
+result<model_ptr> load_model(const std::string& path) { return load(gguf::file::open(path), path); }
+
+result<model_ptr> load_model(int descriptor, const std::string& name) {
+  return load(gguf::file::of(descriptor, name), name);
 }
 
 }  // namespace troupe

@@ -79,5 +79,7 @@ inline constexpr std::int32_t max_context_length = 1 << 24;
 // the same. Errors: those of gguf::file::open, and unsupported for an architecture that is not served; the
 // message names the field.
 result<model_ptr> load_model(const std::string& path);
+// The same of a file that is open, which is left open; messages name `name`.
+result<model_ptr> load_model(int descriptor, const std::string& name);
 
 }  // namespace troupe

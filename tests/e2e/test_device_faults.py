@@ -28,6 +28,23 @@ def expect_as_before(service, before):
     service.wait_as_before(before, 64)
 
 
+def write_last_byte(path, byte):
+    with open(path, "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(byte)
+
+
+def test_a_model_whose_file_was_touched_alone_is_the_same(start_service, monkeypatch, tmp_path):
+    copy = tmp_path / MODEL.name
+    shutil.copyfile(MODEL, copy)
+    monkeypatch.setattr(conftest, "MODEL", copy)
+    with start_service("--skip-warmup") as service:
+        before = complete(service, "Once upon a time")
+        os.utime(copy)
+        replace_runner(service)
+        assert complete(service, "Once upon a time") == before
+
+
 def test_a_device_that_fails_in_every_step_or_does_not_open_any_more_ends_the_service(start_service, monkeypatch, tmp_path):
     """Two services at once: before each of their openings they pause, longer and longer."""
     monkeypatch.setenv("TROUPE_CHAOS", "runner_process:throw:1")
@@ -36,7 +53,7 @@ def test_a_device_that_fails_in_every_step_or_does_not_open_any_more_ends_the_se
     shutil.copyfile(MODEL, copy)
     monkeypatch.setattr(conftest, "MODEL", copy)
     with failing, start_service("--skip-warmup") as changed, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        os.utime(copy)
+        write_last_byte(copy, b"x")
         services = (failing, changed)
         asked = [pool.submit(service.post, "/v1/completions", {"prompt": "Once", **GREEDY}) for service in services]
         assert [service.process.wait(90) for service in services] == [70, 70], [service.log() for service in services]

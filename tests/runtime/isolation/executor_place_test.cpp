@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -64,6 +65,16 @@ TEST(executor_place, begins_no_process_with_a_file_that_has_been_written_to) {
   ASSERT_FALSE(begun.has_value());
   EXPECT_NE(begun.error().message.find(model.path() + " has been written to"), std::string::npos)
       << begun.error().message;
+}
+
+TEST(executor_place, begins_a_process_with_a_file_whose_times_alone_are_others) {
+  const test::temporary_file model(test::tiny_model({.seed = 1}));
+  executor_place place(test_runner());
+  ASSERT_TRUE(place.add_model(model.path()).has_value());
+  std::filesystem::last_write_time(model.path(),
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  const auto begun = place.begin();
+  EXPECT_TRUE(begun.has_value()) << begun.error().message;
 }
 
 TEST(executor_place, reads_the_file_that_it_was_given_whatever_lies_there_later) {

@@ -1,7 +1,10 @@
 #include "runtime/model/model.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string>
@@ -205,6 +208,20 @@ TEST(load_model, refuses_odd_heads_and_widths_that_are_no_whole_blocks) {
   EXPECT_FALSE(try_load({.head_dim = 15}));
   EXPECT_FALSE(try_load({.head_dim = 16, .hidden = 72}));
   EXPECT_FALSE(try_load({.intermediate = 100}));
+}
+
+// Whoever may not open it any more, or finds another file at its path, may still read what was opened.
+TEST(load_model, reads_a_file_that_is_open_by_its_descriptor) {
+  const temporary_file file(tiny_model({}));
+  const int descriptor = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+  std::filesystem::remove(file.path());
+  const auto loaded = load_model(descriptor, "the model");
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_GT((*loaded)->config.vocab_size, 0);
+  EXPECT_GE(::fcntl(descriptor, F_GETFD), 0) << "it is left open";
+  ::close(descriptor);
+  EXPECT_EQ(load_model(descriptor, "the model").error().message,
+            "the model: cannot read its size: Bad file descriptor");
 }
 
 }  // namespace
