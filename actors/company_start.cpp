@@ -13,6 +13,7 @@
 #include "actors/supervisor.hpp"
 #include "runtime/isolation/child_process.hpp"
 #include "runtime/openai/tokenizer_info.hpp"
+#include "runtime/supervision/thread_room.hpp"
 
 namespace troupe {
 namespace {
@@ -91,6 +92,7 @@ supervisor_parts parts_of(const company_options& options, loaded_engine engine) 
   parts.open_device = std::move(engine.open_device);
   parts.open_last_resort = std::move(engine.open_last_resort);
   parts.process = std::move(engine.process);
+  parts.has_thread = [] { return room_for_threads(1); };
   parts.steps = std::move(engine.steps);
   parts.warm_up = options.warm_up;
   parts.vocabulary = engine.vocabulary;

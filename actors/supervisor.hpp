@@ -46,6 +46,8 @@ struct supervisor_parts {
   // The runner, the tokenizers of long texts and the compilers of grammars get threads of their own; false:
   // everybody runs where the system says.
   bool detach = true;
+  // Whether the system would start one more of them; unset: nobody asks.
+  std::function<result<void>()> has_thread;
   restart_pauses pauses;  // of the runner
   std::shared_ptr<company_board> board;
   std::shared_ptr<company_directory> directory;
@@ -134,12 +136,16 @@ class supervisor_state {
   template <class Handle>
   void add_role(const std::string& name, const char* kind, Handle& place, std::function<Handle()> spawn);
   void add_roles();
+  // Where it is to have one. Where the system starts no more of them others wait for it now and then.
+  bool has_own_thread_for(const char* kind) const;
   tokenizer_actor spawn_tokenizer(bool long_texts);
   grammar_compiler_actor spawn_compiler(const grammar::grammar_limits& limits);
 
   // supervisor_device.cpp
   void add_model_runner();
   void vacate_model_runner();
+  // There is no thread for one: it is tried again until there is, since ending the service would not help.
+  void put_off_model_runner(const error& why);
   void open_device(const model_runner_actor& runner);
   void on_device_opened(const model_runner_actor& runner, const msg::device_opened& opened);
   void note_device(const msg::device_opened& opened);
@@ -155,6 +161,7 @@ class supervisor_state {
   void ask_for_blame();
   // What the scheduler has said of the runner's end, or nobody can say any more.
   void replace_runner(msg::runner_missed missed);
+  void pause_before_runner(std::chrono::nanoseconds pause);
   // It has gone with its runner. False: there is no other one.
   bool lose_device();
   // Whether there is another device than the one that does not come back: the last resort, once.

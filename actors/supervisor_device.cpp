@@ -24,6 +24,8 @@ constexpr std::int32_t most_rows_of_proof = 32;
 // From outside and in a row, before the runner had ended a step or settled. More are not for nothing, and
 // count like any other end.
 constexpr int most_kills = 64;
+// Where there is no thread for a runner: somebody else has to end first.
+constexpr std::chrono::milliseconds least_pause{100};
 
 }  // namespace
 
@@ -34,6 +36,8 @@ void supervisor_state::add_model_runner() {
                          : self_->spawn(model_runner_behavior, parts);
   };
   const auto start = [this, spawn] {
+    if (const auto room = parts_.has_thread ? parts_.has_thread() : result<void>{}; !room)
+      return put_off_model_runner(room.error());
     device_opener open = parts_.open_device;
     if (runner_device there = std::exchange(parts_.device, {}); there.target)
       open = [there](bool) -> result<runner_device> { return there; };
@@ -49,6 +53,12 @@ void supervisor_state::add_model_runner() {
                                       .start = start,
                                       .vacate = [this] { vacate_model_runner(); },
                                       .holds_requests = false};
+}
+
+void supervisor_state::put_off_model_runner(const error& why) {
+  spdlog::error("actor {} cannot be started: {}", model_runner_state::name, why.message);
+  runner_end_.is_excused = true;
+  pause_before_runner(std::max<std::chrono::nanoseconds>(backoff_.ended(self_->clock().now()), least_pause));
 }
 
 // One that had to be killed before it was open would take as long again: what else there is is tried first.
@@ -243,6 +253,10 @@ void supervisor_state::replace_runner(msg::runner_missed missed) {
   if (runner_end_.was_warming_up && !missed.is_excused) leave_out_what_kills();
   const bool is_at_once = runner_end_.was_killed ? missed.has_served : missed.is_excused;
   if (is_at_once || pause.count() == 0) return start_next_runner();
+  pause_before_runner(pause);
+}
+
+void supervisor_state::pause_before_runner(std::chrono::nanoseconds pause) {
   spdlog::warn("actor model_runner is started again in {:.2f} s",
                std::chrono::duration<double>(pause).count());
   is_pausing_ = true;

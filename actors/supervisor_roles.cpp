@@ -115,10 +115,18 @@ void supervisor_state::add_roles() {
     roles_.at(name).holds_requests = false;
 }
 
+bool supervisor_state::has_own_thread_for(const char* kind) const {
+  if (!parts_.detach) return false;
+  const auto room = parts_.has_thread ? parts_.has_thread() : result<void>{};
+  if (!room) spdlog::warn("actor {} has no thread of its own: {}", kind, room.error().message);
+  return room.has_value();
+}
+
 grammar_compiler_actor supervisor_state::spawn_compiler(const grammar::grammar_limits& limits) {
-  const grammar_compiler_parts compiler{vocabulary_, limits, parts_.detach, parts_.metrics};
-  return parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
-                       : self_->spawn(grammar_compiler_behavior, compiler);
+  const bool is_detached = has_own_thread_for(grammar_compiler_state::name);
+  const grammar_compiler_parts compiler{vocabulary_, limits, is_detached, parts_.metrics};
+  return is_detached ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
+                     : self_->spawn(grammar_compiler_behavior, compiler);
 }
 
 tokenizer_actor supervisor_state::spawn_tokenizer(bool long_texts) {
@@ -128,7 +136,7 @@ tokenizer_actor supervisor_state::spawn_tokenizer(bool long_texts) {
   parts.max_sequence_len = static_cast<std::int32_t>(
       std::min<std::int64_t>(parts.max_model_len, std::int64_t{layout_.num_blocks} * layout_.block_size));
   parts.max_prompt_bytes = largest_prompt(*parts.vocabulary, parts.max_model_len);
-  const tokenizer_actor tokenizer = parts_.detach && long_texts
+  const tokenizer_actor tokenizer = long_texts && has_own_thread_for(tokenizer_state::name)
                                         ? self_->spawn<caf::detached>(tokenizer_behavior, parts)
                                         : self_->spawn(tokenizer_behavior, parts);
   if (drain_.phase > drain_phase::doors) caf::anon_send(tokenizer, msg::drain{});

@@ -40,6 +40,7 @@
 #include "main/signals.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/isolation/exit_with_children.hpp"
+#include "runtime/supervision/thread_room.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -206,6 +207,9 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_s
   if (!engine) return refused(engine.error());
   log_engine(*options, *engine);
   options->loaded = std::move(*engine);
+  // An actor whose thread cannot be started would be waited for without end.
+  end_guard guard([] {});
+  guard.end_by(end_guard::clock::now() + std::chrono::minutes(1), exit_internal, "the actors do not start");
   auto started = company::start(std::move(*options));
   if (!started) return refused(started.error());
   return std::move(*started);
@@ -215,6 +219,9 @@ int serve(const config::setting_sources& sources) {
   const auto begun = std::chrono::steady_clock::now();
   give_back_large_memory();
   exit_on_fault();
+  constexpr int threads_beside_computing = 24;
+  if (const auto room = room_for_threads(threads_beside_computing + usable_cores()); !room)
+    return report(room.error());
   signal_watch signals(signal_watch::hangup::is_heard);
   // Before anything is there, and when all has ended, there is nothing to wait for.
   const scoped_handler ending(signals, [](int, int) { exit_with_children(exit_ok); });

@@ -263,6 +263,29 @@ TEST(Death, OfTheRunnerIsThatOfTheCompanyWhereNoDeviceOpensAnyMore) {
   EXPECT_FALSE(stage.status().live);
 }
 
+// More often than a runner may end: it is not the runner's fault, and no other service would have more.
+TEST(Death, OfTheRunnerWhereTheSystemStartsNoThreadIsFollowedByAnotherWhenItDoes) {
+  company_setup setup;
+  int refusals = 0;
+  setup.adjust = [&refusals](supervisor_parts& parts) {
+    parts.has_thread = [&refusals]() -> result<void> {
+      if (refusals == 0) return {};
+      --refusals;
+      return fail(error_code::resource_exhausted, "no thread");
+    };
+  };
+  stage stage(setup);
+  const auto who = stage.ask("hello", 10);
+  stage.run(20);
+  refusals = 12;
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  EXPECT_EQ(refusals, 0);
+  ASSERT_EQ(who->ends.size(), 1U);
+  EXPECT_EQ(who->ends[0].reason, finish_reason::length);
+  EXPECT_TRUE(stage.status().live);
+}
+
 TEST(Death, OfTheSupervisorEndsEverybodyAndEveryStreamOnce) {
   stage stage;
   std::vector<std::shared_ptr<client>> clients;
