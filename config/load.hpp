@@ -27,6 +27,7 @@ struct setting_sources {
   std::vector<std::pair<std::string, std::string>> environment;
   std::string file;             // --config; empty: TROUPE_CONFIG, else none
   bool are_read_again = false;  // by a reload, which cannot read a pipe
+  std::string device_in_use;    // then: what was chosen where `device` says auto
 };
 
 struct loaded_settings {

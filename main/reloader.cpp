@@ -15,6 +15,7 @@
 #include "config/admin_key.hpp"
 #include "config/api_keys.hpp"
 #include "config/reload.hpp"
+#include "main/file_contents.hpp"
 #include "main/load.hpp"
 #include "main/logging.hpp"
 #include "main/setup/company_options.hpp"
@@ -25,14 +26,17 @@ namespace {
 tl::unexpected<error> refused(std::string why) { return fail(error_code::invalid_argument, std::move(why)); }
 
 // Of the sources of the start, once more.
-settings_reader::reading reading_of(config::setting_sources sources, bool has_operators) {
+settings_reader::reading reading_of(config::setting_sources sources, const config::settings& in_force,
+                                    bool has_operators) {
   sources.are_read_again = true;
+  sources.device_in_use = in_force.device;
   return [sources, has_operators](const config::file_observer& before_file) -> result<read_sources> {
     auto loaded = read_settings_here(sources, before_file);
     if (!loaded) return refused(loaded.error());
     read_sources all{.loaded = std::move(*loaded), .key = {}};
     if (has_operators) all.key = config::read_admin_key(config::admin_key_place_of(all.loaded), before_file);
     all.clients = config::read_api_keys(all.loaded, before_file);
+    all.files = contents_of_files(all.loaded.values, before_file);
     return all;
   };
 }
@@ -57,7 +61,8 @@ struct reloader::new_settings {
 
 reloader::reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts)
     : parts_(parts),
-      reader_(reading_of(std::move(sources), parts.operators != nullptr)),
+      reader_(reading_of(std::move(sources), in_force, parts.operators != nullptr)),
+      files_at_start_(contents_of_files(in_force)),
       in_force_(std::move(in_force)) {
   thread_ = std::thread([this] { work(); });
 }
@@ -153,6 +158,9 @@ result<reloader::new_settings> reloader::prepare() {
   if (!planned->empty()) wanted.line = config::describe(*planned);
   wanted.told.warnings = loaded.warnings;
   wanted.told.overridden = loaded.overridden;
+  for (const auto& [option, path] : files_changed(files_at_start_, read->files))
+    wanted.told.warnings.push_back(
+        fmt::format("{}: what {} says has changed since the start, and needs a restart", option, path));
   if (read->key) {
     const auto& key = *read->key;
     if (!key) return refused(key.error());

@@ -58,6 +58,7 @@ class reloader {
 
   const reloaded_parts parts_;
   settings_reader reader_;
+  const file_contents files_at_start_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   config::settings in_force_;

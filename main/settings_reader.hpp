@@ -11,6 +11,7 @@
 #include "config/admin_key.hpp"
 #include "config/api_keys.hpp"
 #include "config/load.hpp"
+#include "main/file_contents.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::cli {
@@ -19,6 +20,7 @@ struct read_sources {
   config::loaded_settings loaded;
   std::optional<tl::expected<config::admin_key, std::string>> key;  // nothing: there are no operators
   tl::expected<config::api_keys, std::string> clients = {};
+  file_contents files = {};
 };
 
 class settings_reader {

@@ -23,6 +23,12 @@ void choose_for_cpu(config::loaded_settings& loaded) {
                    std::clamp(wanted, 128, 512));
 }
 
+void choose_for_cuda(config::loaded_settings& loaded) {
+  config::settings& settings = loaded.values;
+  set_unless_given(loaded, "max_num_batched_tokens", settings.max_num_batched_tokens, 8192);
+  set_unless_given(loaded, "max_num_seqs", settings.max_num_seqs, 256);
+}
+
 }  // namespace
 
 tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda,
@@ -44,9 +50,14 @@ tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, c
                           found.error().message);
   }
   settings.device = "cuda";
-  set_unless_given(loaded, "max_num_batched_tokens", settings.max_num_batched_tokens, 8192);
-  set_unless_given(loaded, "max_num_seqs", settings.max_num_seqs, 256);
+  choose_for_cuda(loaded);
   return {};
+}
+
+void keep_device(config::loaded_settings& loaded, const std::string& in_use) {
+  std::string& device = loaded.values.device;
+  if (device == "auto") device = in_use;
+  device == "cuda" ? choose_for_cuda(loaded) : choose_for_cpu(loaded);
 }
 
 }  // namespace troupe

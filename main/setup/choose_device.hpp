@@ -18,4 +18,8 @@ tl::expected<void, std::string> choose_device(
     config::loaded_settings& loaded, const cuda_support& cuda,
     const config::file_observer& before_search = [](const std::string&) {});
 
+// The same for settings that are read again: `in_use`, the device that was chosen at first, is still what
+// `auto` means, whatever would be found now.
+void keep_device(config::loaded_settings& loaded, const std::string& in_use);
+
 }  // namespace troupe

@@ -200,6 +200,18 @@ def test_a_reload_names_what_a_stronger_source_overrides(start_service, operator
         assert operators.ask("/admin/reload", {})[1]["overridden"] == overridden
 
 
+def test_a_file_that_only_the_start_reads_is_told_of_where_it_says_something_else(start_service, operators, settings, tmp_path):
+    template = tmp_path / "chat.jinja"
+    template.write_text("{{ messages[0].content }}")
+    config = settings(f"chat_template = \"{template}\"")
+    with start_service(*operators.flags, "--config", config) as service:
+        assert operators.ask("/admin/reload", {})[1]["warnings"] == []
+        template.write_text("{{ messages[0].content }}!")
+        warning = f"chat_template: what {template} says has changed since the start, and needs a restart"
+        assert operators.ask("/admin/reload", {})[1]["warnings"] == [warning]
+        assert warning in service.log()
+
+
 def test_without_an_operators_port_sighup_reloads_all_the_same(start_service, settings):
     config = settings("shutdown_grace = \"60s\"")
     with start_service("--config", config) as service:

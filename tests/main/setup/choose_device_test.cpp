@@ -118,5 +118,20 @@ TEST(ChooseDevice, OnTheCpuNobodyLooksForADevice) {
   EXPECT_EQ(loaded.values.max_num_seqs, config::settings().max_num_seqs);
 }
 
+// A device that is lost, or one that has come, since the start: what runs is what was chosen then.
+TEST(ChooseDevice, IsNotDoneAgainWhereSettingsAreReadAgain) {
+  config::loaded_settings on_cuda = settings("auto");
+  keep_device(on_cuda, "cuda");
+  EXPECT_EQ(on_cuda.values.device, "cuda");
+  EXPECT_EQ(on_cuda.values.max_num_seqs, 256);
+  config::loaded_settings on_cpu = settings("auto");
+  keep_device(on_cpu, "auto");
+  EXPECT_EQ(on_cpu.values.device, "auto");
+  EXPECT_EQ(on_cpu.values.max_num_seqs, config::settings().max_num_seqs);
+  config::loaded_settings another = settings("cpu");
+  keep_device(another, "cuda");
+  EXPECT_EQ(another.values.device, "cpu") << "which the reload refuses";
+}
+
 }  // namespace
 }  // namespace troupe

@@ -43,5 +43,12 @@ TEST(read_settings, reads_no_environment_but_what_it_is_given) {
   EXPECT_EQ(read_settings(sources)->values.max_num_seqs, 3);
 }
 
+TEST(read_settings, that_are_read_again_keep_the_device) {
+  config::setting_sources sources = of_flags({{"device", "auto"}});
+  sources.are_read_again = true;
+  sources.device_in_use = "cuda";
+  EXPECT_EQ(read_settings(sources)->values.device, "cuda");
+}
+
 }  // namespace
 }  // namespace troupe
