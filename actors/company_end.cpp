@@ -58,14 +58,17 @@ void company::state::end_runner() const {
   if (const model_runner_actor runner = directory->current()->model_runner) {
     caf::scoped_actor self{*system};
     self->monitor(runner);
-    self->receive([](const caf::down_msg&) {},
-                  caf::after(for_last_step) >>
-                      [this] {
-                        if (!board->runs_step())
-                          return spdlog::info("the runner computes for no request: its process is ended");
-                        spdlog::warn("a step does not end: its process is killed (threads: {})",
-                                     process->describe_threads());
-                      });
+    self->receive(
+        [](const caf::down_msg&) {},
+        caf::after(for_last_step) >>
+            [this] {
+              if (!board->runs_step())
+                return spdlog::info("the runner computes for no request: its process is ended");
+              if (!board->hangs(std::chrono::steady_clock::now()))
+                return spdlog::info("a step takes longer than anybody waits for it: its process is ended");
+              spdlog::warn("a step does not end: its process is killed (threads: {})",
+                           process->describe_threads());
+            });
   }
   process->kill();
 }

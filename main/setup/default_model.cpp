@@ -31,22 +31,37 @@ std::vector<fs::path> default_places() {
   return places;
 }
 
+// As a file to read a model from; empty: nothing.
+std::string what_is_wrong_with(const std::string& path) {
+  std::error_code failure;
+  switch (fs::status(path, failure).type()) {
+    case fs::file_type::regular:
+      return "";
+    case fs::file_type::directory:
+      return path + " is a folder; name the GGUF file in it";
+    case fs::file_type::not_found:
+      return "there is no file " + path;
+    default:
+      return path + (failure ? " cannot be reached: " + failure.message()
+                             : " is a device, a pipe or a socket, not a file");
+  }
+}
+
 }  // namespace
 
 result<std::string> find_model(const std::string& model) {
   if (!model.empty()) {
-    std::error_code ignored;
-    if (fs::is_regular_file(model, ignored)) return model;
-    if (fs::is_directory(model, ignored))
-      return fail(error_code::not_found, "no model: " + model + " is a folder; name the GGUF file in it",
-                  "model");
-    return fail(error_code::not_found, "no model: there is no file " + model, "model");
+    const std::string wrong = what_is_wrong_with(model);
+    if (wrong.empty()) return model;
+    return fail(error_code::not_found, "no model: " + wrong, "model");
   }
   std::string looked;
   for (const fs::path& place : default_places()) {
-    std::error_code ignored;
-    if (fs::is_regular_file(place, ignored)) return place.string();
+    std::error_code failure;
+    const fs::file_type kind = fs::status(place, failure).type();
+    if (kind == fs::file_type::regular) return place.string();
     looked += (looked.empty() ? "" : ", ") + place.string();
+    if (failure && kind != fs::file_type::not_found) looked += " (" + failure.message() + ")";
   }
   return fail(error_code::not_found,
               "no model: none of " + looked +

@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import signal
 import socket
@@ -255,6 +256,30 @@ def test_the_default_model_is_found_in_the_data_folder(tmp_path):
     lost = subprocess.run(run, cwd="/", env=clean_environment(XDG_DATA_HOME="/none", HOME="/none"),
                           capture_output=True, text=True)
     refused(lost, 66, "./quickstart", "--model")
+
+
+def test_what_is_no_file_in_place_of_a_model_is_told_so(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path, words in [(tmp_path / "pipe", "is a device, a pipe or a socket, not a file"), ("/dev/null", "not a file"),
+                        (tmp_path / "loop", "cannot be reached: Too many levels of symbolic links")]:
+        refused(troupe(*SERVE_ANYWHERE, "--model", path), 66, f"no model: {path} ", words)
+
+
+def test_a_service_that_the_system_gives_no_threads_says_so_and_may_be_started_again():
+    """As a user who has no other process: the limit is of all of them."""
+    def with_few_processes():
+        resource.setrlimit(resource.RLIMIT_NPROC, (8, 8))
+        os.setresuid(54321, 54321, 54321)
+
+    if os.getuid() != 0:
+        pytest.skip("only root may become another user")
+    try:
+        done = subprocess.run([BINARY, *SERVE_ANYWHERE, "--model", MODEL], preexec_fn=with_few_processes, env=clean_environment(),
+                              capture_output=True, text=True, timeout=60)
+    except (PermissionError, subprocess.SubprocessError):
+        pytest.skip("another user does not reach the program here")
+    refused(done, 1, "the system starts 7 of the", "TasksMax")
 
 
 def test_a_folder_in_place_of_a_model_is_told_so(tmp_path):
