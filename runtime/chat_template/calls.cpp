@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/chat_template/dates.hpp"
 #include "runtime/chat_template/evaluator.hpp"
 
 namespace troupe::jinja {
@@ -56,6 +57,10 @@ value evaluator::call_function(function called, const arguments& given) {
     }
     case function::make_dict:
       return contain(spent_, dict(given.named));
+    case function::strftime_now: {
+      const auto* format = given.text(spent_, 0, "format");
+      return format ? write_date(spent_, *format, *now_) : spent_.fail("strftime_now() takes a string");
+    }
   }
   return {};
 }

@@ -45,6 +45,7 @@ value evaluator::name(const std::string& name) {
   if (name == "namespace") return value(value::variant(function::make_namespace));
   if (name == "dict") return value(value::variant(function::make_dict));
   if (name == "raise_exception") return value(value::variant(function::raise_exception));
+  if (name == "strftime_now" && now_) return value(value::variant(function::strftime_now));
   return value::missing(name);
 }
 

@@ -25,7 +25,7 @@ struct undefined {
   std::string name;  // what was looked for
 };
 struct none {};
-enum class function { range, make_namespace, make_dict, raise_exception };
+enum class function { range, make_namespace, make_dict, raise_exception, strftime_now };
 
 // An ordered mapping from strings.
 class dict {
