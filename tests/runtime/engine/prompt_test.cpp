@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -157,6 +158,29 @@ TEST_F(prompt_test, tells_the_template_what_the_request_says_and_else_what_all_a
   EXPECT_EQ(text(build(prompt)), "True,brief,hi");
   prompt.template_arguments = {{"thinks", false}, {"other", 1}};
   EXPECT_EQ(text(build(prompt)), "False,brief,hi");
+}
+
+// message.model_dump() of openai-python has all members: templates ask which a message has.
+TEST_F(prompt_test, what_a_client_repeats_of_an_answer_is_written_as_the_answer_whatever_else_is_null) {
+  const json said = json::parse(
+      R"([{"role":"user","content":"hi"},{"role":"assistant","content":"yo"},{"role":"user","content":"?"}])");
+  json dumped = said;
+  for (const char* name : {"refusal", "annotations", "audio", "function_call", "tool_calls", "name"})
+    dumped[1][name] = nullptr;
+  json without_calls = said;
+  without_calls[1]["tool_calls"] = json::array();
+  const std::filesystem::path templates = test::source_path("tests/data/chat_templates");
+  int read = 0;
+  for (const auto& each : std::filesystem::directory_iterator(templates)) {
+    std::ifstream file(each.path());
+    chat_ = *chat_template::compile(std::string(std::istreambuf_iterator<char>(file), {}));
+    const auto plain = build(chat_prompt{said});
+    ASSERT_TRUE(plain) << each.path() << ": " << plain.error().message;
+    EXPECT_EQ(text(build(chat_prompt{dumped})), text(plain)) << each.path();
+    EXPECT_EQ(text(build(chat_prompt{without_calls})), text(plain)) << each.path();
+    ++read;
+  }
+  EXPECT_GE(read, 6);
 }
 
 TEST_F(prompt_test, a_template_that_tells_the_date_has_it_of_the_time_that_is_given) {
