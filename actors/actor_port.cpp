@@ -6,6 +6,7 @@
 #include "actors/lost_part.hpp"
 #include "actors/net/call_back.hpp"
 #include "actors/prompt_size.hpp"
+#include "actors/time_of_day.hpp"
 
 namespace troupe {
 namespace {
@@ -45,6 +46,7 @@ std::vector<request_id> actor_port::generate_choices(generation_request_ptr requ
   }
   std::vector<request_id> ids = parts_.numbers->next(*request);
   const auto shared = std::make_shared<const net::choice_sink>(std::move(sink));
+  const std::int64_t asked_at = time_of_day();
   for (std::int32_t index = 0; index < request->n; ++index) {
     const request_id id = ids[static_cast<std::size_t>(index)];
     client_stream_ptr stream = client_stream::open(
@@ -54,7 +56,7 @@ std::vector<request_id> actor_port::generate_choices(generation_request_ptr requ
       stream->fail(lost_part(error_code::unavailable));
       continue;
     }
-    caf::anon_send(gateway(), msg::open_stream{id, index, ids.front()}, std::move(stream), request);
+    caf::anon_send(gateway(), msg::open_stream{id, index, ids.front(), asked_at}, std::move(stream), request);
   }
   return ids;
 }
@@ -73,7 +75,7 @@ void actor_port::abort(request_id id) {
 void actor_port::tokenize(net::tokenize_request request,
                           std::function<void(result<net::tokenize_reply>)> reply) {
   auto call = std::make_shared<text_call>(std::move(request), std::move(reply));
-  caf::anon_send(parts_.directory->current()->text_worker, msg::convert_text{},
+  caf::anon_send(parts_.directory->current()->text_worker, msg::convert_text{time_of_day()},
                  text_call_ptr(std::move(call)));
 }
 

@@ -18,8 +18,9 @@ void gateway_state::open(const msg::open_stream& message, client_stream_ptr stre
     return;
   }
   streams_.emplace(id, std::move(stream));
-  out_.send(tokenizers_[shard], msg::generate{id, self_->clock().now(), message.index, message.first},
-            request, gateway_actor(self_));
+  out_.send(tokenizers_[shard],
+            msg::generate{id, self_->clock().now(), message.index, message.first, message.asked_at}, request,
+            gateway_actor(self_));
 }
 
 void gateway_state::abort(request_id id) {

@@ -63,6 +63,9 @@ struct open_stream {
   request_id id = 0;
   std::int32_t index = 0;  // of the answer
   request_id first = 0;    // the id of the one at index 0
+  // In seconds since the epoch: the date that a chat template may tell, the same for every answer, since they
+  // share their prompt.
+  std::int64_t asked_at = 0;
 };
 // The same request, timed. Beside it: generation_request_ptr, gateway_actor.
 struct generate {
@@ -70,6 +73,7 @@ struct generate {
   steady_time arrival{};
   std::int32_t index = 0;
   request_id first = 0;
+  std::int64_t asked_at = 0;
   message_number number = 0;
 };
 // The same request in tokens. Beside it: engine_request_ptr.
@@ -131,7 +135,9 @@ struct describe {
 // Forget every cached prefix. Beside it: reset_call_ptr.
 struct reset_prefix_cache {};
 // Text to tokens or back, outside any request. Beside it: text_call_ptr.
-struct convert_text {};
+struct convert_text {
+  std::int64_t asked_at = 0;  // of messages, as of open_stream
+};
 
 // ---- one step ----
 

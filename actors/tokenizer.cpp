@@ -10,6 +10,7 @@
 #include "actors/measured.hpp"
 #include "actors/net/abandonable_work.hpp"
 #include "actors/prompt_size.hpp"
+#include "actors/time_of_day.hpp"
 #include "runtime/engine/prompt.hpp"
 #include "runtime/engine/prompt_reasoning.hpp"
 #include "runtime/engine/truncate_prompt.hpp"
@@ -49,16 +50,17 @@ void tokenizer_state::generate(const msg::generate& message, const generation_re
 
 result<tokenizer_state::encoded_prompt> tokenizer_state::prompt_of(const msg::generate& message,
                                                                    const generation_request& request) {
-  if (request.n == 1) return encode(request);
+  if (request.n == 1) return encode(request, message.asked_at);
   // Another gateway's answers may come between: then the prompt is encoded again.
   if (!shared_prompt_ || shared_prompt_->first != message.first)
-    shared_prompt_ = shared_prompt{message.first, encode(request)};
+    shared_prompt_ = shared_prompt{message.first, encode(request, message.asked_at)};
   result<encoded_prompt> prompt = shared_prompt_->prompt;
   if (message.index + 1 == request.n) shared_prompt_.reset();
   return prompt;
 }
 
-result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation_request& request) const {
+result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation_request& request,
+                                                                std::int64_t asked_at) const {
   const abandonable_work in_progress;
   if (const auto valid = validate(request.sampling, parts_.limits); !valid)
     return tl::unexpected<error>(valid.error());
@@ -66,7 +68,8 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
     return fail(error_code::context_length_exceeded,
                 fmt::format("{}. However, the prompt is longer", longest_context(parts_.max_model_len)),
                 std::string(field_of_prompt(request)));
-  result<std::vector<token_id>> tokens = build_prompt(request, *parts_.vocabulary, *parts_.chat);
+  result<std::vector<token_id>> tokens =
+      build_prompt(request, *parts_.vocabulary, *parts_.chat, local_time(asked_at));
   if (!tokens) return tl::unexpected<error>(tokens.error());
   encoded_prompt prompt{.tokens = std::move(*tokens), .max_tokens = request.sampling.max_tokens};
   prompt.reasoning = reasoning_of(request, prompt.tokens, *parts_.vocabulary, *parts_.chat);
@@ -288,10 +291,10 @@ void tokenizer_state::choice_ended(request_id first, std::int32_t n, std::option
   choices_.erase(found);
 }
 
-void tokenizer_state::convert(text_call& call) try {
+void tokenizer_state::convert(text_call& call, std::int64_t asked_at) try {
   const abandonable_work in_progress;
   if (const net::tokenize_request* request = call.to_tokenize()) {
-    call.reply(tokenize(*request));
+    call.reply(tokenize(*request, asked_at));
   } else if (const std::vector<token_id>* tokens = call.to_detokenize()) {
     call.reply(detokenize(*tokens));
   }
@@ -301,16 +304,18 @@ void tokenizer_state::convert(text_call& call) try {
 }
 
 // Unlike a prompt, a text may be empty here.
-result<std::vector<token_id>> tokenizer_state::to_tokens(const net::tokenize_request& request) const {
+result<std::vector<token_id>> tokenizer_state::to_tokens(const net::tokenize_request& request,
+                                                         std::int64_t asked_at) const {
   if (const text_prompt* text = std::get_if<text_prompt>(&request.prompt))
     return parts_.vocabulary->encode(text->text, {.add_special_tokens = text->add_special_tokens});
   generation_request chat;
   chat.prompt = std::get<chat_prompt>(request.prompt);
-  return build_prompt(chat, *parts_.vocabulary, *parts_.chat);
+  return build_prompt(chat, *parts_.vocabulary, *parts_.chat, local_time(asked_at));
 }
 
-result<net::tokenize_reply> tokenizer_state::tokenize(const net::tokenize_request& request) const {
-  result<std::vector<token_id>> tokens = to_tokens(request);
+result<net::tokenize_reply> tokenizer_state::tokenize(const net::tokenize_request& request,
+                                                      std::int64_t asked_at) const {
+  result<std::vector<token_id>> tokens = to_tokens(request, asked_at);
   if (!tokens) return tl::unexpected<error>(tokens.error());
   net::tokenize_reply reply;
   if (request.return_token_strs)
@@ -374,7 +379,9 @@ tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_poin
       [self](const msg::token_output& message, const token_batch_ptr& batch) {
         self->state.output(message, *batch);
       },
-      [self](const msg::convert_text&, const text_call_ptr& call) { self->state.convert(*call); },
+      [self](const msg::convert_text& message, const text_call_ptr& call) {
+        self->state.convert(*call, message.asked_at);
+      },
       [self](const msg::company_failed&) { self->state.company_failed(); },
       [self](const msg::abort_all&) { self->state.abort_all(); },
       [self](const msg::reload&, const company_limits_ptr& limits) { self->state.reload(*limits); },

@@ -47,7 +47,7 @@ class tokenizer_state {
                 const gateway_actor& gateway);
   void abort(request_id id);
   void output(const msg::token_output& message, const token_batch& batch);
-  void convert(text_call& call);
+  void convert(text_call& call, std::int64_t asked_at);
   void company_failed();
   void abort_all();
   void reload(const company_limits& limits);
@@ -98,9 +98,9 @@ class tokenizer_state {
   };
 
   result<encoded_prompt> prompt_of(const msg::generate& message, const generation_request& request);
-  result<encoded_prompt> encode(const generation_request& request) const;
-  result<std::vector<token_id>> to_tokens(const net::tokenize_request& request) const;
-  result<net::tokenize_reply> tokenize(const net::tokenize_request& request) const;
+  result<encoded_prompt> encode(const generation_request& request, std::int64_t asked_at) const;
+  result<std::vector<token_id>> to_tokens(const net::tokenize_request& request, std::int64_t asked_at) const;
+  result<net::tokenize_reply> tokenize(const net::tokenize_request& request, std::int64_t asked_at) const;
   result<std::string> detokenize(const std::vector<token_id>& tokens) const;
   void open(const msg::generate& message, const generation_request& request, const gateway_actor& gateway,
             encoded_prompt prompt);

@@ -1,10 +1,10 @@
 // What http_connection lets in, by the header alone: who asks, from where, and for what.
-#include <boost/beast/core/string.hpp>
 #include <cstdint>
 #include <iterator>
 #include <string>
 #include <string_view>
 
+#include "actors/net/content_type.hpp"
 #include "actors/net/cross_origin.hpp"
 #include "actors/net/http_connection.hpp"
 #include "actors/net/keys_in_force.hpp"
@@ -37,10 +37,7 @@ std::optional<trace_context> caller_of(const header_fields& header) {
 }
 
 // Browsers send such a request of any page without asking first. One of JSON they ask for.
-bool needs_no_preflight(const header_fields& header) {
-  const std::string type = text_of(header, "Content-Type");
-  return !boost::beast::iequals(std::string_view(type).substr(0, type.find(';')), "application/json");
-}
+bool needs_no_preflight(const header_fields& header) { return !names_json(text_of(header, "Content-Type")); }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "actors/net/content_type.hpp"
 #include "actors/net/engine_port.hpp"
 #include "runtime/openai/request.hpp"
 
@@ -32,7 +33,13 @@ http_method method_of(http::verb verb) {
 // A browser sends what says that it is JSON to another origin only after asking: other types are not taken
 // for it, and none at all from no page (http_admission.cpp).
 bool is_json(boost::beast::string_view type) {
-  return type.empty() || boost::beast::iequals(type.substr(0, type.find(';')), "application/json");
+  return type.empty() || names_json({type.data(), type.size()});
+}
+
+// What is to be done before the body is sent. A client of HTTP/1.0 expects nothing, whatever it says (RFC
+// 9110, 10.1.1).
+boost::beast::string_view expectation_of(const http::request<growing_body>& header) {
+  return header.version() < 11 ? boost::beast::string_view() : header[http::field::expect];
 }
 
 // Whether the first line of `text` ends with a version that is not served, "HTTP/2.0".
@@ -170,7 +177,7 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
                                                const std::function<bool()>& has_room) {
   if (parser.is_done()) co_return true;
   bool room = true;
-  if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+  if (boost::beast::iequals(expectation_of(parser.get()), "100-continue")) {
     const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     const bool written = co_await write(go_on);
     if (!written) co_return false;
@@ -199,7 +206,7 @@ std::optional<http_response> http_exchange::refuse_fields(const request_header& 
   if (!encoding.empty() && !boost::beast::iequals(encoding, "identity")) {
     return error_response(415, "an encoded body is not supported");
   }
-  const auto expectation = header[http::field::expect];
+  const auto expectation = expectation_of(header);
   if (!expectation.empty() && !boost::beast::iequals(expectation, "100-continue")) {
     return error_response(417, "only 100-continue can be expected");
   }

@@ -118,10 +118,10 @@ asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::st
   const auto came = std::chrono::steady_clock::now();
   result<openai::parsed_request> parsed;
   const std::function<void()> read = [&] {
-    const auto document = openai::read_body(payload);
+    auto document = openai::read_body(payload);
     if (document) report.caller = caller_in(*document);
-    parsed =
-        document ? openai::parse_generation(*document, context) : tl::unexpected<error>(document.error());
+    parsed = document ? openai::parse_generation(std::move(*document), context)
+                      : tl::unexpected<error>(document.error());
   };
   if (payload.size() < background_worker::large_text) {
     read();

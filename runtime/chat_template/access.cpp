@@ -75,7 +75,7 @@ std::shared_ptr<const list> iterate(budget& spent, const value& over) {
     for (const auto character : characters(*text)) items->push_back(value::of(std::string(character)));
   } else if (const auto* entries = over.entries()) {
     if (!spent.spend(16 * over.size())) return items;
-    for (const auto& [key, item] : entries->entries()) items->push_back(value::of(key));
+    for (const auto& [key, item] : entries->entries()) items->push_back(value_of(key));
   } else if (!over.is_undefined()) {
     spent.fail(fmt::format("'{}' is not iterable", over.type_name()));
   }
@@ -87,7 +87,8 @@ value subscript(budget& spent, const value& over, const value& index) {
   const auto name = to_text(spent, index);
   if (over.is_undefined()) return spent.fail(fmt::format("'{}' is undefined", over.get<undefined>()->name));
   if (const auto* entries = over.entries()) {
-    const auto* found = index.string() ? entries->find(*index.string()) : nullptr;
+    const auto key = key_of(index);
+    const auto* found = key ? entries->find(*key) : nullptr;
     return found ? *found : value::missing(name);
   }
   const auto number = index.integer();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/chat_template/dates.hpp"
 #include "runtime/chat_template/evaluator.hpp"
 
 namespace troupe::jinja {
@@ -55,7 +56,11 @@ value evaluator::call_function(function called, const arguments& given) {
       return value(value::variant(std::move(space)));
     }
     case function::make_dict:
-      return contain(spent_, dict(given.named));
+      return contain(spent_, dict({given.named.begin(), given.named.end()}));
+    case function::strftime_now: {
+      const auto* format = given.text(spent_, 0, "format");
+      return format ? write_date(spent_, *format, *now_) : spent_.fail("strftime_now() takes a string");
+    }
   }
   return {};
 }

@@ -66,14 +66,14 @@ std::string_view chat_template::source() const { return program_->source; }
 
 bool chat_template::writes_tool_calls() const { return program_->writes_tool_calls; }
 
-result<std::string> chat_template::render(const json& context) const {
+result<std::string> chat_template::render(const json& context, const std::optional<std::tm>& now) const {
   const auto globals = jinja::from_json(context);
   if (!globals || !globals->entries()) {
     return fail(error_code::invalid_argument, "the messages are nested too deeply", "messages");
   }
   jinja::budget spent(program_->limits);
   std::string text;
-  jinja::evaluator(spent, *globals->entries()).run(program_->statements, text);
+  jinja::evaluator(spent, *globals->entries(), now).run(program_->statements, text);
   if (spent.failed()) return tl::unexpected(*spent.failure());
   return text;
 }

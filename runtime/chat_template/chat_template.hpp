@@ -2,7 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,8 +33,9 @@ class chat_template {
   const json& arguments() const { return arguments_; }  // null: none
 
   // Renders with `context` as the global variables: messages, add_generation_prompt, bos_token, eos_token,
-  // tools, ... Errors: invalid_argument (raise_exception, a type error), resource limits by name.
-  result<std::string> render(const json& context) const;
+  // tools, ... `now`: the local time that strftime_now() tells; without it templates find no such function.
+  // Errors: invalid_argument (raise_exception, a type error), resource limits by name.
+  result<std::string> render(const json& context, const std::optional<std::tm>& now = std::nullopt) const;
 
   std::string_view source() const;
 

@@ -1,5 +1,7 @@
 // Runs a parsed template.
 #pragma once
+#include <ctime>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,9 @@ namespace troupe::jinja {
 
 class evaluator {
  public:
-  evaluator(budget& spent, const dict& context) : spent_(spent), scope_(context) {}
+  // Without `now` there is no strftime_now().
+  evaluator(budget& spent, const dict& context, const std::optional<std::tm>& now)
+      : spent_(spent), scope_(context), now_(now) {}
 
   // Appends what the statements print to `out`. Errors go to the budget.
   void run(const block& statements, std::string& out);
@@ -49,6 +53,7 @@ class evaluator {
 
   budget& spent_;
   scope scope_;
+  std::optional<std::tm> now_;
 };
 
 }  // namespace troupe::jinja

@@ -45,16 +45,19 @@ value evaluator::name(const std::string& name) {
   if (name == "namespace") return value(value::variant(function::make_namespace));
   if (name == "dict") return value(value::variant(function::make_dict));
   if (name == "raise_exception") return value(value::variant(function::raise_exception));
+  if (name == "strftime_now" && now_) return value(value::variant(function::strftime_now));
   return value::missing(name);
 }
 
 value evaluator::display(const expression& node) {
   if (node.what == kind::dict_display) {
-    std::vector<std::pair<std::string, value>> entries;
+    std::vector<dict::entry> entries;
     for (std::size_t at = 0; at + 1 < node.operands.size(); at += 2) {
       const auto key = evaluate(*node.operands[at]);
-      if (!key.string()) return spent_.fail("a mapping's keys must be strings", error_code::unsupported);
-      entries.emplace_back(*key.string(), evaluate(*node.operands[at + 1]));
+      // Others are the same key as a whole number at most, but are not printed like it.
+      if (!key.string() && !key.get<std::int64_t>())
+        return spent_.fail("a mapping's keys must be strings or whole numbers", error_code::unsupported);
+      entries.emplace_back(*key_of(key), evaluate(*node.operands[at + 1]));
     }
     return contain(spent_, dict(std::move(entries)));
   }

@@ -153,14 +153,17 @@ value reverse(budget& spent, v input, a) {
 value dictsort(budget& spent, v input, a) {
   const auto* entries = input.entries();
   if (!entries) return spent.fail("dictsort takes a mapping");
-  if (!spent.spend(64 * entries->entries().size())) return {};
-  std::vector<std::pair<std::string, const std::pair<std::string, value>*>> keyed;
-  for (const auto& entry : entries->entries()) keyed.emplace_back(to_lower(entry.first), &entry);
+  if (!spent.spend(64 * entries->entries().size()) || !keys_have_order(spent, *entries)) return {};
+  std::vector<std::pair<dict_key, const dict::entry*>> keyed;
+  for (const auto& entry : entries->entries()) {
+    const auto* text = std::get_if<std::string>(&entry.first);
+    keyed.emplace_back(text ? dict_key(to_lower(*text)) : entry.first, &entry);
+  }
   std::stable_sort(keyed.begin(), keyed.end(),
                    [](const auto& left, const auto& right) { return left.first < right.first; });
   list out;
   for (const auto& [key, entry] : keyed)
-    out.push_back(contain(spent, list{value::of(entry->first), entry->second}, true));
+    out.push_back(contain(spent, list{value_of(entry->first), entry->second}, true));
   return contain(spent, std::move(out));
 }
 

@@ -185,8 +185,9 @@ const std::map<std::string, method, std::less<>>& string_methods() {
 
 value mapping_method(budget& spent, const dict& self, std::string_view name, a given) {
   if (name == "get") {
-    const auto* key = given.find(0);
-    const auto* found = key && key->string() ? self.find(*key->string()) : nullptr;
+    const auto* wanted = given.find(0);
+    const auto key = wanted ? key_of(*wanted) : std::nullopt;
+    const auto* found = key ? self.find(*key) : nullptr;
     const auto* preset = given.find(1);
     return found ? *found : preset ? *preset : value::nothing();
   }
@@ -194,9 +195,9 @@ value mapping_method(budget& spent, const dict& self, std::string_view name, a g
   if (!spent.spend(16 * self.entries().size())) return {};
   for (const auto& [key, item] : self.entries()) {
     if (name == "items") {
-      out.push_back(contain(spent, list{value::of(key), item}, true));
+      out.push_back(contain(spent, list{value_of(key), item}, true));
     } else {
-      out.push_back(name == "keys" ? value::of(key) : item);
+      out.push_back(name == "keys" ? value_of(key) : item);
     }
   }
   return contain(spent, std::move(out));

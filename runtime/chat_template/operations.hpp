@@ -13,6 +13,8 @@ value apply(budget& spent, expression::op op, const value& left, const value& ri
 bool equal(budget& spent, const value& left, const value& right);
 // Negative, zero or positive. Errors: values without an order.
 int compare(budget& spent, const value& left, const value& right);
+// Whether the keys are all strings or all numbers. Errors: they are not, and have no order.
+bool keys_have_order(budget& spent, const dict& entries);
 bool contains(budget& spent, const value& container, const value& item);
 
 // list(x): the items of a list, the characters of a string, the keys of a mapping; nothing for undefined.

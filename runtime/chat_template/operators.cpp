@@ -192,13 +192,21 @@ int compare(budget& spent, const value& left, const value& right) {
   return 0;
 }
 
+bool keys_have_order(budget& spent, const dict& entries) {
+  for (const auto& [key, item] : entries.entries())
+    if (key.index() != entries.entries().front().first.index())
+      return spent.fail("'str' and 'int' have no order"), false;
+  return true;
+}
+
 bool contains(budget& spent, const value& container, const value& item) {
   if (const auto* text = container.string()) {
     if (!item.string()) return spent.fail(fmt::format("a string cannot hold '{}'", item.type_name())), false;
     return spent.spend(text->size()) && text->find(*item.string()) != std::string::npos;
   }
   if (const auto* entries = container.entries()) {
-    return spent.spend() && item.string() && entries->find(*item.string()) != nullptr;
+    const auto key = key_of(item);
+    return spent.spend() && key && entries->find(*key) != nullptr;
   }
   if (const auto* items = container.items()) {
     for (const auto& one : *items) {

@@ -37,7 +37,8 @@ void append_repr(budget& spent, const value& printed, std::string& out) {
     const char* separator = "";
     for (const auto& [key, item] : entries->entries()) {
       out += std::exchange(separator, ", ");
-      out += python_repr(key) + ": ";
+      append_repr(spent, value_of(key), out);
+      out += ": ";
       append_repr(spent, item, out);
       if (spent.failed()) return;
     }
@@ -95,14 +96,14 @@ class json_printer {
 
  private:
   void append_entries(const dict& entries) {
-    std::vector<const std::pair<std::string, value>*> order;
+    std::vector<const dict::entry*> order;
     for (const auto& entry : entries.entries()) order.push_back(&entry);
-    if (style_.sort_keys) {
+    if (style_.sort_keys && keys_have_order(spent_, entries)) {
       std::sort(order.begin(), order.end(),
                 [](const auto* left, const auto* right) { return left->first < right->first; });
     }
     enclosed('{', '}', order.size(), [&](std::size_t at) {
-      append_json_string(order[at]->first, out);
+      append_json_string(to_text(spent_, value_of(order[at]->first)), out);
       out += style_.key_separator;
       append(order[at]->second);
     });

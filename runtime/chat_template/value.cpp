@@ -9,7 +9,7 @@ constexpr std::size_t index_from = 16;  // entries; below that, looking at each 
 
 }  // namespace
 
-dict::dict(std::vector<std::pair<std::string, value>> entries) {
+dict::dict(std::vector<entry> entries) {
   const bool indexed = entries.size() >= index_from;
   entries_.reserve(entries.size());
   for (auto& [key, item] : entries) {
@@ -29,14 +29,29 @@ dict::dict(std::vector<std::pair<std::string, value>> entries) {
   }
 }
 
-const value* dict::find(std::string_view key) const {
+const value* dict::find(const dict_key& key) const {
   if (!index_.empty()) {
-    const auto found = index_.find(std::string(key));
+    const auto found = index_.find(key);
     return found == index_.end() ? nullptr : &entries_[found->second].second;
   }
-  const auto found =
-      std::find_if(entries_.begin(), entries_.end(), [key](const auto& entry) { return entry.first == key; });
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&key](const auto& entry) { return entry.first == key; });
   return found == entries_.end() ? nullptr : &found->second;
+}
+
+std::optional<dict_key> key_of(const value& given) {
+  if (const auto* text = given.string()) return *text;
+  if (const auto whole = given.integer()) return *whole;
+  const auto* real = given.get<double>();
+  constexpr double past_the_last = 9223372036854775808.0;
+  if (!real || !(*real >= -past_the_last && *real < past_the_last)) return std::nullopt;
+  const auto whole = static_cast<std::int64_t>(*real);
+  if (static_cast<double>(whole) != *real) return std::nullopt;
+  return whole;
+}
+
+value value_of(const dict_key& key) {
+  return std::visit([](const auto& held) { return value::of(held); }, key);
 }
 
 std::optional<value> value::of(list items, bool tuple) {
@@ -130,7 +145,7 @@ std::optional<value> from_json(const json& json, std::uint32_t depth) {
       return value::of(std::move(items));
     }
     case kind::object: {
-      std::vector<std::pair<std::string, value>> entries;
+      std::vector<dict::entry> entries;
       entries.reserve(json.size());
       for (const auto& [key, element] : json.items()) {
         auto item = from_json(element, depth + 1);

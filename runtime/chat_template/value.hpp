@@ -25,20 +25,25 @@ struct undefined {
   std::string name;  // what was looked for
 };
 struct none {};
-enum class function { range, make_namespace, make_dict, raise_exception };
+enum class function { range, make_namespace, make_dict, raise_exception, strftime_now };
 
-// An ordered mapping from strings.
+using dict_key = std::variant<std::string, std::int64_t>;
+
+// An ordered mapping from strings and whole numbers.
 class dict {
  public:
+  using entry = std::pair<dict_key, value>;
+
   dict() = default;
   // The first place of a key and its last value count, as in Python.
-  explicit dict(std::vector<std::pair<std::string, value>> entries);
-  const value* find(std::string_view key) const;
-  const std::vector<std::pair<std::string, value>>& entries() const { return entries_; }
+  explicit dict(std::vector<entry> entries);
+  const value* find(const dict_key& key) const;
+  const value* find(std::string_view key) const { return find(dict_key(std::string(key))); }
+  const std::vector<entry>& entries() const { return entries_; }
 
  private:
-  std::vector<std::pair<std::string, value>> entries_;
-  std::unordered_map<std::string, std::size_t> index_;
+  std::vector<entry> entries_;
+  std::unordered_map<dict_key, std::size_t> index_;
 };
 
 struct loop_state {
@@ -105,6 +110,11 @@ class value {
  private:
   variant data_;
 };
+
+// The key that a value is in Python's mappings, where 1, 1.0 and True are the same one; nothing for one that
+// is neither a string nor a whole number.
+std::optional<dict_key> key_of(const value& given);
+value value_of(const dict_key& key);
 
 // Nothing where the document is nested too deeply.
 std::optional<value> from_json(const json& json, std::uint32_t depth = 0);

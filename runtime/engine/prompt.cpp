@@ -44,6 +44,7 @@ bool cut_at_mark(std::string& text) {
 struct prompt_builder {
   const tokenizer& vocabulary;
   const chat_template& chat;
+  const std::optional<std::tm>& now;
 
   prompt_tokens operator()(const chat_prompt& prompt) const {
     auto messages = openai::read_messages(prompt.messages);
@@ -65,9 +66,10 @@ struct prompt_builder {
     for (const auto* arguments : {&chat.arguments(), &prompt.template_arguments})
       for (const auto& [name, value] : arguments->items()) context[name] = value;
     const bool may_go_on = !prompt.continue_final_message || mark_end_of_last(context["messages"]);
-    auto text = chat.render(context);
+    auto text = chat.render(context, now);
     const bool has_instructions = !knows_tools && !prompt.tools.is_null();
-    if (!text && has_instructions && tell_the_user_instead(context["messages"])) text = chat.render(context);
+    if (!text && has_instructions && tell_the_user_instead(context["messages"]))
+      text = chat.render(context, now);
     if (!text) return fail(text.error().code, text.error().message, std::string(prompt.field));
     if (!may_go_on || (prompt.continue_final_message && !cut_at_mark(*text)))
       return fail(
@@ -105,8 +107,8 @@ struct prompt_builder {
 }  // namespace
 
 result<std::vector<token_id>> build_prompt(const generation_request& request, const tokenizer& tokenizer,
-                                           const chat_template& chat) {
-  return std::visit(prompt_builder{tokenizer, chat}, request.prompt);
+                                           const chat_template& chat, const std::optional<std::tm>& now) {
+  return std::visit(prompt_builder{tokenizer, chat, now}, request.prompt);
 }
 
 std::string_view field_of_prompt(const generation_request& request) {

@@ -32,7 +32,7 @@ const json* field_reader::find(std::string_view name) const {
 std::vector<std::string_view> field_reader::unread() const {
   std::vector<std::string_view> names;
   for (const auto& [name, value] : object_.get_ref<const json::object_t&>())
-    if (std::ranges::find(read_, &value) == read_.end()) names.emplace_back(name);
+    if (!value.is_null() && std::ranges::find(read_, &value) == read_.end()) names.emplace_back(name);
   return names;
 }
 

@@ -29,7 +29,7 @@ class field_reader {
   void read(std::string_view name, std::string& target, std::size_t max_bytes);
   void read(std::string_view name, std::vector<token_id>& target, std::size_t max_count);
 
-  // The names of members that nobody has asked for, as they stand.
+  // The names of members that are not null and that nobody has asked for, as they stand.
   std::vector<std::string_view> unread() const;
 
   void reject(std::string_view name, std::string message, error_code code = error_code::invalid_argument);

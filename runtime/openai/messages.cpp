@@ -51,6 +51,20 @@ result<void> read_tool_calls(json& calls, std::size_t index) {
   return {};
 }
 
+// What is null is not there for a template that asks what a message has, nor are calls that are none;
+// vLLM's newer name for what was thought is the older one, which templates know.
+json for_templates(const json& message) {
+  json copy = json::object();
+  for (const auto& [name, value] : message.items()) {
+    const bool has_no_calls = name == "tool_calls" && value.is_array() && value.empty();
+    if (name == "content" || (!value.is_null() && !has_no_calls)) copy[name] = value;
+  }
+  const auto reasoning = copy.find("reasoning");
+  if (reasoning != copy.end() && reasoning->is_string() && !copy.contains("reasoning_content"))
+    copy.emplace("reasoning_content", json(*reasoning));
+  return copy;
+}
+
 result<json> read_message(const json& message, std::size_t index) {
   if (!message.is_object()) return wrong(index, " must be an object");
   if (message.size() > max_message_members) return wrong(index, " has too many members");
@@ -60,14 +74,13 @@ result<json> read_message(const json& message, std::size_t index) {
   }
   if (!is_role(role->get_ref<const std::string&>()))
     return wrong(index, ".role must be system, user, assistant, tool or developer");
-  json copy = message;
-  const auto calls = copy.find("tool_calls");
-  if (calls != copy.end() && !calls->is_null())
+  json copy = for_templates(message);
+  if (const auto calls = copy.find("tool_calls"); calls != copy.end())
     if (auto read = read_tool_calls(*calls, index); !read) return tl::unexpected<error>(read.error());
   const auto content = copy.find("content");
   if (content == copy.end() || content->is_null()) {
-    if (*role != "assistant") return wrong(index, ".content is missing");
-    copy["content"] = nullptr;
+    if (*role != "assistant" && *role != "tool") return wrong(index, ".content is missing");
+    copy["content"] = *role == "tool" ? json("") : json();
     return copy;
   }
   if (content->is_string()) return copy;

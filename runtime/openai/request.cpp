@@ -32,6 +32,7 @@ void read_answer_options(field_reader& fields, answer_options& answer) {
   const json* const options = fields.find("stream_options");
   if (options == nullptr) return;
   if (!options->is_object()) return fields.reject("stream_options", "stream_options must be an object");
+  if (options->empty()) return;
   if (!answer.stream) return fields.reject("stream_options", "stream_options needs stream to be true");
   field_reader inner(*options);
   inner.read("include_usage", answer.include_usage);
@@ -266,8 +267,10 @@ result<parsed_request> parse_completion(const json& body, const request_context&
   return checked(std::move(parsed), fields, context);
 }
 
-result<parsed_request> parse_generation(const json& body, const request_context& context) {
+result<parsed_request> parse_generation(json body, const request_context& context) {
   const bool chat = body.is_object() && field_reader(body).has("messages");
+  if (body.is_object())
+    for (const char* name : {"stream", "stream_options"}) body.erase(name);
   return chat ? parse_chat(body, context) : parse_completion(body, context);
 }
 

@@ -74,8 +74,9 @@ result<json> read_body(std::string_view text);
 // name; fields of the APIs that would change the answer and are not served are refused, unknown ones ignored.
 result<parsed_request> parse_chat(const json& body, const request_context& context);
 result<parsed_request> parse_completion(const json& body, const request_context& context);
-// By its members: "messages" makes it a chat.
-result<parsed_request> parse_generation(const json& body, const request_context& context);
+// For a protocol whose answers all come in pieces, where "stream" and "stream_options" say nothing. By its
+// members: "messages" makes it a chat.
+result<parsed_request> parse_generation(json body, const request_context& context);
 
 // Errors unless `body` is an object whose "model" is absent, empty or served. Shared by every body that names
 // a model.

@@ -118,6 +118,12 @@ l|tojson, d|tojson, people|tojson, s|tojson, n|tojson, t|tojson, 1.0|tojson, 1e1
 people|tojson(indent=2), d|tojson(indent=4, sort_keys=true), []|tojson(indent=2), d|tojson(separators=(',', ':')), {'a': {}}|tojson(indent=1)
 range(5)|list, range(2, 5)|list, range(10, 0, -3)|list, range(0)|list
 dict(a=1, b='x').b, namespace(x=1).x
+{1: 'a', -2: 'b'}, {1: 'a'}[1], {1: 'a'}[1.0], {1: 'a'}[true], {1: 'a'}['1'], {1: 'a'}.get(1), {1: 'a'}.get('1'), {1: 'a', 1: 'b'}, {1: 'a', '1': 'b'}
+1 in {1: 'a'}, '1' in {1: 'a'}, 1.5 in {1: 'a'}, none in {1: 'a'}, {1: 'a'} == {1: 'a'}, {1: 'a'} == {'1': 'a'}, {1: 'a'}|list, {1: 'a'}.items()|list, {1: 'a'}.keys()|list
+{2: 'b', 10: 'c', 1: 'a'}|dictsort, {3: 1}|tojson, {10: 1, 9: 2}|tojson(sort_keys=true), {0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1, 9: 1, 10: 1, 11: 1, 12: 1, 13: 1, 14: 1, 15: 1, 16: 'x'}[16]
+{1: 'a', 'x': 'b'}
+{1: 'a', 'x': 'b'}|dictsort
+{1: 'a', 'x': 'b'}|tojson(sort_keys=true)
 'a' 'b' "c", 'tab\\tnew\\\\n', '\\x41\\u00e9\\U0001F600\\101\\q', "it's", 'say "hi"'
 {'a': 1, 'a': 2}, {}, [], (), [1, 2,], {'x': 1,}
 l + [4], [[1], [2]][1][0], 'a' + 'b', [1] + [2] == [1, 2]

@@ -1,4 +1,6 @@
 """What a chat template is told, and chats that go on with their last message."""
+from datetime import datetime, timedelta, timezone
+
 import pytest
 from test_cli import refused, troupe
 
@@ -26,6 +28,24 @@ def test_an_answer_goes_on_with_the_last_message(service):
 
 def test_a_variable_that_the_template_does_not_know_does_nothing(service):
     assert written(service, chat_template_kwargs={"enable_thinking": False}) == written(service)
+
+
+def test_a_template_that_tells_the_date_tells_that_of_the_service_s_place(start_service, tmp_path):
+    """Fourteen hours ahead of Greenwich, where it is another day most of the time; the hour may end while the test asks."""
+    dated = tmp_path / "dated.jinja"
+    dated.write_text("{{ strftime_now('%d %B %Y, %-H') }}{% for m in messages %}|{{ m.content }}{% endfor %}")
+
+    def told():
+        return datetime.now(timezone(timedelta(hours=14))).strftime("%d %B %Y, %-H|") + SAID[0]["content"]
+
+    with start_service("--skip-warmup", "--chat-template", str(dated), prefix=("env", "TZ=THERE-14")) as running:
+        expected = {told()}
+        prompts = [written(running)]
+        status, answer = running.post(CHAT, {"messages": SAID[:1], "n": 2, "max_tokens": 1, "return_token_ids": True})
+        assert status == 200, answer
+        prompts.append(running.post("/detokenize", {"tokens": answer["prompt_token_ids"]})[1]["prompt"])
+        expected.add(told())
+    assert set(prompts) <= expected
 
 
 @pytest.mark.parametrize("value", ["enable_thinking", "[1]", '{"messages": []}'])

@@ -1,6 +1,7 @@
 // A model file's chat template, and after the first zero byte the messages, as JSON, that it is given.
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <string_view>
 
 #include "runtime/chat_template/chat_template.hpp"
@@ -30,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   static const auto usual = read_json(conversation);
   const auto given = read_json(source.size() < size ? input.substr(source.size() + 1) : "");
-  const auto text = compiled->render(given ? *given : *usual);
+  const auto text = compiled->render(given ? *given : *usual, std::tm{});
   fuzz::require(!text || text->size() <= limits.max_output, "no more comes out than is allowed");
   return 0;
 }

@@ -83,9 +83,10 @@ class response_reader {
     if (const json* const most = fields_.find("max_output_tokens"))
       made_.emplace_back("max_completion_tokens", *most);
     if (auto status = fields_.status(); !status) return status;
-    for (const std::string_view name : {"input", "instructions", "text", "reasoning", "include", "truncation",
-                                        "background", "max_tool_calls", "max_output_tokens",
-                                        "previous_response_id", "conversation", "prompt", "top_logprobs"})
+    for (const std::string_view name :
+         {"input", "instructions", "text", "reasoning", "include", "truncation", "background",
+          "max_tool_calls", "max_output_tokens", "previous_response_id", "conversation", "prompt",
+          "top_logprobs", "stream_options"})
       body_.erase(std::string(name));
     for (auto& [name, value] : made_) body_[name] = std::move(value);
     return {};

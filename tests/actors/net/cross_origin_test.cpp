@@ -96,6 +96,11 @@ TEST_F(http_server_for_pages, what_a_browser_sends_without_asking_is_taken_from_
   EXPECT_EQ(post("/reset_prefix_cache", foreign, ""), 403);
   EXPECT_EQ(post("/v1/chat/completions", foreign + json_type, chat), 200)
       << "a browser has asked, or it is none";
+  EXPECT_EQ(
+      post("/v1/chat/completions", foreign + "Content-Type: Application/JSON \t; charset=utf-8\r\n", chat),
+      200);
+  EXPECT_EQ(post("/v1/chat/completions", foreign + "Content-Type: text/plain ; application/json\r\n", chat),
+            403);
   for (const char* own : {"", "Origin: http://here:1\r\n"})
     EXPECT_EQ(post("/v1/chat/completions", own, chat), 200) << own;
   EXPECT_EQ(ask(few, "GET /health", foreign).status, 200);

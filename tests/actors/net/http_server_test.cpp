@@ -152,6 +152,9 @@ TEST_F(http_server_test, takes_json_only) {
   other.send(head + "Content-Type: text/plain\r\n\r\n{}");
   EXPECT_EQ(other.read_answer().status, 415);
   EXPECT_TRUE(other.at_end());
+  raw_client spaced(server.port());
+  spaced.send(head + "Content-Type: application/json ; charset=utf-8\r\n\r\n{}");
+  EXPECT_NE(spaced.read_answer().status, 415);
   EXPECT_EQ(client.post("/tokenize", "{}", "Content-Encoding: gzip\r\n").status, 415);
   EXPECT_NE(client.post("/tokenize", "{}", "Content-Encoding: identity\r\n").status, 415);
 }
@@ -300,6 +303,17 @@ TEST_F(http_server_test, continues_when_expected_to) {
   large.send("POST /tokenize HTTP/1.1\r\nContent-Length: 100000000\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(large.read_answer().status, 413);
   EXPECT_EQ(client.post("/tokenize", body, "Expect: a-miracle\r\n").status, 417);
+}
+
+TEST_F(http_server_test, a_client_of_http_1_0_expects_nothing) {
+  const std::string body = R"({"prompt":"abc"})";
+  for (const char* expected : {"100-continue", "a-miracle"}) {
+    raw_client old(server.port());
+    old.send(std::string("POST /tokenize HTTP/1.0\r\nExpect: ") + expected +
+             "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    EXPECT_EQ(old.read_answer().status, 200) << expected;
+    EXPECT_TRUE(old.at_end()) << expected;
+  }
 }
 
 TEST_F(http_server_test, a_body_of_100_megabytes_is_refused_and_the_client_reads_why) {

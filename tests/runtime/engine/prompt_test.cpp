@@ -4,7 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+
 #include "tests/runtime/tokenizer/tokenizer_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -14,7 +22,7 @@ class prompt_test : public testing::Test {
   result<std::vector<token_id>> build(decltype(generation_request::prompt) prompt) const {
     generation_request request;
     request.prompt = std::move(prompt);
-    return build_prompt(request, *tokenizer_, chat_);
+    return build_prompt(request, *tokenizer_, chat_, now_);
   }
   result<std::vector<token_id>> chat(const char* messages, bool add_generation_prompt = true) const {
     return build(chat_prompt{json::parse(messages), add_generation_prompt});
@@ -24,6 +32,7 @@ class prompt_test : public testing::Test {
   }
   tokenizer_ptr tokenizer_ = test::tiny_tokenizer("gpt-2");
   chat_template chat_ = chat_template::chatml();
+  std::optional<std::tm> now_;
 };
 
 TEST_F(prompt_test, renders_a_chat_with_special_tokens) {
@@ -151,6 +160,45 @@ TEST_F(prompt_test, tells_the_template_what_the_request_says_and_else_what_all_a
   EXPECT_EQ(text(build(prompt)), "False,brief,hi");
 }
 
+// message.model_dump() of openai-python has all members: templates ask which a message has.
+TEST_F(prompt_test, what_a_client_repeats_of_an_answer_is_written_as_the_answer_whatever_else_is_null) {
+  const json said = json::parse(
+      R"([{"role":"user","content":"hi"},{"role":"assistant","content":"yo"},{"role":"user","content":"?"}])");
+  json dumped = said;
+  for (const char* name : {"refusal", "annotations", "audio", "function_call", "tool_calls", "name"})
+    dumped[1][name] = nullptr;
+  json without_calls = said;
+  without_calls[1]["tool_calls"] = json::array();
+  const std::filesystem::path templates = test::source_path("tests/data/chat_templates");
+  int read = 0;
+  for (const auto& each : std::filesystem::directory_iterator(templates)) {
+    std::ifstream file(each.path());
+    chat_ = *chat_template::compile(std::string(std::istreambuf_iterator<char>(file), {}));
+    const auto plain = build(chat_prompt{said});
+    ASSERT_TRUE(plain) << each.path() << ": " << plain.error().message;
+    EXPECT_EQ(text(build(chat_prompt{dumped})), text(plain)) << each.path();
+    EXPECT_EQ(text(build(chat_prompt{without_calls})), text(plain)) << each.path();
+    ++read;
+  }
+  EXPECT_GE(read, 6);
+}
+
+TEST_F(prompt_test, a_template_that_tells_the_date_has_it_of_the_time_that_is_given) {
+  std::ifstream file(test::source_path("tests/data/chat_templates/llama_3_style.jinja"));
+  chat_ = *chat_template::compile(std::string(std::istreambuf_iterator<char>(file), {}));
+  const auto has = [this](const char* date) {
+    return text(chat(R"([{"role":"user","content":"hi"}])")).find(date) != std::string::npos;
+  };
+  EXPECT_TRUE(has("Today Date: 26 Jul 2024\n")) << "its own, for whoever knows none";
+  now_.emplace();
+  now_->tm_year = 125;
+  now_->tm_mon = 1;
+  now_->tm_mday = 28;
+  EXPECT_TRUE(has("Today Date: 28 Feb 2025\n"));
+  chat_ = chat_.with_arguments({{"date_string", "today"}});
+  EXPECT_TRUE(has("Today Date: today\n"));
+}
+
 TEST_F(prompt_test, ends_with_the_last_message_where_that_is_to_go_on) {
   const auto continued = [this](const std::string& said, const char* template_source = nullptr) {
     if (template_source != nullptr) chat_ = *chat_template::compile(template_source);
@@ -182,7 +230,7 @@ class prompt_reasoning_test : public prompt_test {
     if (prompt.messages.is_null()) prompt.messages = {{{"role", "user"}, {"content", "</think> <think>"}}};
     generation_request request;
     request.prompt = std::move(prompt);
-    const auto built = build_prompt(request, *tokenizer_, chat_);
+    const auto built = build_prompt(request, *tokenizer_, chat_, now_);
     EXPECT_TRUE(built);
     return built ? reasoning_of(request, *built, *tokenizer_, chat_) : reasoning_start::none;
   }
@@ -200,7 +248,7 @@ TEST_F(prompt_reasoning_test, a_template_without_the_marks_is_of_a_model_that_do
   EXPECT_FALSE(chat_.reasons());
   generation_request asked;
   asked.prompt = chat_prompt{{{{"role", "user"}, {"content", "a"}}}};
-  const auto prompt = build_prompt(asked, *tokenizer_, chat_);
+  const auto prompt = build_prompt(asked, *tokenizer_, chat_, now_);
   ASSERT_TRUE(prompt);
   EXPECT_EQ(reasoning_of(asked, *prompt, *tokenizer_, chat_), reasoning_start::none);
   EXPECT_EQ(reasoning_of(asked, *prompt, *tokenizer_, chat_.with_reasoning(true)), reasoning_start::begun);

@@ -39,6 +39,7 @@ TEST(parse_request, members_that_are_not_known_are_told) {
   EXPECT_TRUE(warnings("").empty());
   EXPECT_TRUE(
       warnings(R"(,"temperature":1,"tools":[],"stream_options":null,"logprobs":false,"n":1)").empty());
+  EXPECT_TRUE(warnings(R"(,"prediction":null,"web_search_options":null)").empty()) << "they say nothing";
   EXPECT_EQ(warnings(R"(,"temprature":1,"n_predict":2)"),
             (std::vector<std::string>{"temprature is not known here, and was ignored",
                                       "n_predict is not known here, and was ignored"}));
@@ -239,13 +240,58 @@ TEST(parse_chat, joins_text_parts_and_keeps_other_members) {
   const auto parsed = parse_chat(
       chat_body(
           R"({"messages":[{"role":"user","name":"x","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
-              {"role":"assistant","content":null,"tool_calls":[]}]})"),
+              {"role":"assistant","content":null,"prefix":[]}]})"),
       context());
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
   const auto& chat = std::get<chat_prompt>(parsed->generation.prompt);
   EXPECT_EQ(
       chat.messages.dump(),
-      R"([{"role":"user","name":"x","content":"a\nb"},{"role":"assistant","content":null,"tool_calls":[]}])");
+      R"([{"role":"user","name":"x","content":"a\nb"},{"role":"assistant","content":null,"prefix":[]}])");
+}
+
+std::string messages_of(const std::string& messages) {
+  json body = chat_body();
+  body["messages"] = json::parse(messages);
+  const auto parsed = parse_chat(body, context());
+  return parsed ? std::get<chat_prompt>(parsed->generation.prompt).messages.dump() : parsed.error().message;
+}
+
+// As openai-python's message.model_dump() has it: templates ask whether a message has calls.
+TEST(parse_chat, leaves_out_what_is_null_in_a_message_and_calls_that_are_none) {
+  EXPECT_EQ(messages_of(R"([{"role":"user","content":"a","name":null},
+      {"role":"assistant","content":"b","refusal":null,"annotations":null,"audio":null,"function_call":null,
+       "tool_calls":null,"reasoning_content":null}])"),
+            R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"}])");
+  EXPECT_EQ(messages_of(R"([{"role":"assistant","content":null,"tool_calls":[]}])"),
+            R"([{"role":"assistant","content":null}])");
+}
+
+TEST(parse_chat, takes_a_message_s_reasoning_by_its_newer_name_too) {
+  EXPECT_EQ(messages_of(R"([{"role":"assistant","content":"a","reasoning":"b"}])"),
+            R"([{"role":"assistant","content":"a","reasoning":"b","reasoning_content":"b"}])");
+  EXPECT_EQ(messages_of(R"([{"role":"assistant","content":"a","reasoning":"b","reasoning_content":null}])"),
+            R"([{"role":"assistant","content":"a","reasoning":"b","reasoning_content":"b"}])");
+  for (const char* kept : {R"([{"role":"assistant","content":"a","reasoning":"b","reasoning_content":"c"}])",
+                           R"([{"role":"assistant","content":"a","reasoning":"b","reasoning_content":""}])",
+                           R"([{"role":"assistant","content":"a","reasoning":{"b":1}}])"})
+    EXPECT_EQ(messages_of(kept), kept);
+}
+
+TEST(parse_chat, a_tool_may_have_said_nothing) {
+  EXPECT_EQ(messages_of(R"([{"role":"tool","content":null,"tool_call_id":"1"}])"),
+            R"([{"role":"tool","content":"","tool_call_id":"1"}])");
+  EXPECT_EQ(messages_of(R"([{"role":"tool","tool_call_id":"1"}])"),
+            R"([{"role":"tool","tool_call_id":"1","content":""}])");
+  for (const char* role : {"system", "user", "developer"})
+    EXPECT_EQ(messages_of(std::string(R"([{"role":")") + role + R"("}])"), "messages[0].content is missing");
+}
+
+TEST(parse_chat, options_of_a_stream_that_ask_for_nothing_need_none) {
+  EXPECT_TRUE(parse_chat(chat_body(R"({"stream":false,"stream_options":{}})"), context()));
+  EXPECT_TRUE(parse_chat(chat_body(R"({"stream_options":{}})"), context()));
+  const auto asked = parse_chat(chat_body(R"({"stream_options":{"include_usage":false}})"), context());
+  ASSERT_FALSE(asked) << "as OpenAI";
+  EXPECT_EQ(asked.error().param, "stream_options");
 }
 
 TEST(parse_chat, takes_the_roles_of_the_api_and_names_them_to_who_gives_another) {
@@ -404,6 +450,20 @@ TEST(parse_generation, messages_make_a_chat) {
   for (const char* text : {"null", "[]", "5", "\"x\"", "{}"}) {
     EXPECT_FALSE(parse_generation(json::parse(text), context()).has_value()) << text;
   }
+}
+
+// It is of the protocol whose answers all come in pieces.
+TEST(parse_generation, whether_to_stream_makes_no_difference) {
+  for (const json& asked : {chat_body(), completion_body()})
+    for (const char* members :
+         {R"({"stream_options":{"include_usage":true}})", R"({"stream":false,"stream_options":{"x":1}})",
+          R"({"stream":true,"prompt_logprobs":1})", R"({"stream":true})"}) {
+      json body = asked;
+      body.update(json::parse(members));
+      const auto parsed = parse_generation(body, context());
+      ASSERT_TRUE(parsed) << members << ": " << parsed.error().message;
+      EXPECT_TRUE(parsed->generation.warnings.empty()) << members;
+    }
 }
 
 TEST(parse_generation, any_value_in_any_field_is_parsed_or_refused_by_name) {

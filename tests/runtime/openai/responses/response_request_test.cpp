@@ -180,6 +180,16 @@ TEST(response_request, what_is_wrong_or_not_served_is_named) {
   EXPECT_FALSE(parse_response(json::parse("5"), {"m", 1000, 20, 1}).has_value());
 }
 
+TEST(response_request, options_of_a_stream_say_nothing) {
+  for (const char* members : {R"("input":"hi","stream_options":{"include_obfuscation":false})",
+                              R"("input":"hi","stream":false,"stream_options":{"include_obfuscation":false})",
+                              R"("input":"hi","stream":true,"stream_options":{"include_usage":true})"}) {
+    const auto parsed = parse(members);
+    ASSERT_TRUE(parsed) << members << ": " << parsed.error().message;
+    EXPECT_TRUE(parsed->generation.warnings.empty()) << members;
+  }
+}
+
 TEST(response_request, chats_know_no_max_output_tokens) {
   const auto chat =
       parse_chat(json::parse(R"({"messages":[{"role":"user","content":"a"}],"max_output_tokens":3})"),
