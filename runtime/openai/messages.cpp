@@ -55,9 +55,10 @@ result<void> read_tool_calls(json& calls, std::size_t index) {
 // vLLM's newer name for what was thought is the older one, which templates know.
 json for_templates(const json& message) {
   json copy = json::object();
-  for (const auto& [name, value] : message.items()) {
+  auto& members = copy.get_ref<json::object_t&>();  // each name is there once: nobody looks for it
+  for (const auto& [name, value] : message.get_ref<const json::object_t&>()) {
     const bool has_no_calls = name == "tool_calls" && value.is_array() && value.empty();
-    if (name == "content" || (!value.is_null() && !has_no_calls)) copy[name] = value;
+    if (name == "content" || (!value.is_null() && !has_no_calls)) members.emplace_back(name, value);
   }
   const auto reasoning = copy.find("reasoning");
   if (reasoning != copy.end() && reasoning->is_string() && !copy.contains("reasoning_content"))
