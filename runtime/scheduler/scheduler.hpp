@@ -150,7 +150,8 @@ class scheduler {
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure = {});
   // The tokenizer found a stop string: the request leaves without an event (the tokenizer emits it).
   scheduler_output stopped(request_id id);
-  // Ends every request whose deadline has passed, and those that have waited past their queue deadline.
+  // Ends every request whose deadline has passed, and with all their answers those that have waited past
+  // their queue deadline and have not begun.
   scheduler_output expire(steady_time now);
   std::optional<steady_time> next_deadline() const;
 

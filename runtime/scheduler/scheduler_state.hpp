@@ -188,6 +188,7 @@ struct scheduler::state {
   static void add_end(const sequence& who, finish_reason reason, std::optional<error> failure,
                       scheduler_output& output);
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure);
+  scheduler_output end_answers(request_id first, const error& failure);  // all that there are
   scheduler_output stopped(request_id id);
   scheduler_output expire(steady_time time);
   // Takes a request out of the table, the deadlines and the waiting queue. Where it runs, it stays in
@@ -233,7 +234,7 @@ struct scheduler::state {
   std::size_t num_held = 0;             // waiting ones that share another's prompt
   std::size_t num_without_grammar = 0;  // that wait for theirs, outside of the queue
   std::size_t num_waiting() const { return waiting->size() + num_without_grammar; }
-  // By the full queue, or given up by it, not long ago: their further choices follow close behind.
+  // By the full queue or a queue deadline, not long ago: their further choices follow close behind.
   static constexpr std::size_t most_refused_firsts = 1024;
   std::deque<request_id> refused_firsts;
   std::set<std::pair<steady_time, request_id>> deadlines;

@@ -457,12 +457,22 @@ class simulation {
     if (random_.chance(10))
       scheduler_.measured_step({.rows = random_.pick(1, 40)}, std::chrono::milliseconds(random_.pick(1, 9)));
     while (drafts_ && random_.chance(50)) draft_one();
-    if (random_.chance(10)) settle(scheduler_.expire(now_));
+    if (random_.chance(10)) expire();
     if (changes_limits_ && random_.chance(4)) change_limits();
     if (random_.chance(1)) to_cache_.push_back([this] { kv_cache_.reset_prefix_cache(); });
     if (random_.chance(1) && random_.chance(50) && scheduler_.steps_in_flight() == 0) {
       ++story_.lost_caches;
       lose_storage(blame::nobody);
+    }
+  }
+
+  void expire() {
+    const scheduler_output output = scheduler_.expire(now_);
+    settle(output);
+    for (const token_event& event : output.events) {
+      if (event.end->reason == finish_reason::timeout) continue;
+      for (const request_id id : ledger_.open_requests())
+        require(ledger_.at(id).first != event.id, "half a request was refused by its queue deadline");
     }
   }
 
