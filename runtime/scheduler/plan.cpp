@@ -40,7 +40,8 @@ std::int32_t scheduler::state::rows_for_drafts(std::int32_t budget) const {
 // Gives what is left of the token budget. Decodes come first, whatever their age, then those past their
 // prompt with several tokens to compute (forced ones): however long the prompts beside it, a running request
 // waits for no more than one step with one bounded chunk. Where there are not enough tokens for one of each
-// they take turns, a token each. Prompts come last, those that end soon before the others.
+// they take turns, a token each. Prompts come last, those that end soon before the others; to somebody who
+// was preempted what it had been answered by then is a prompt, too.
 std::int32_t scheduler::state::plan_running() {
   std::int32_t budget = token_budget();
   past_prompt.clear();
@@ -120,7 +121,7 @@ void scheduler::state::plan_decodes(std::span<sequence* const> some, bool take_t
     const std::int32_t missing = who->num_missing();
     if (missing > 1 && !take_turns) {
       std::vector<sequence*>& prompts = is_long(missing) ? long_prompts : brief_prompts;
-      (who->num_computed < who->prompt_length ? prompts : past_prompt).push_back(who);
+      (who->num_computed < who->details->known_at_admission ? prompts : past_prompt).push_back(who);
     } else if (who->is_sampled_out()) {
       continue;
     } else if (budget > 0) {
