@@ -453,8 +453,8 @@ TEST_F(admission, an_answer_that_waits_for_a_prompt_hides_no_better_request_behi
   set_up({.max_num_seqs = 2, .max_num_batched_tokens = 5, .policy = scheduling_policy::priority});
   submit(make_request(1, 2, {.priority = 0}));
   dispatch_and_complete();
-  submit(make_request(2, 20, {.priority = -5}));
-  submit(make_request(3, 20, {.priority = -5, .fork_of = 2}));
+  submit(make_request(2, 6, {.priority = -5}));
+  submit(make_request(3, 6, {.priority = -5, .fork_of = 2}));
   EXPECT_EQ(shape(dispatch_and_complete()), "1x1 2x4");
   submit(make_request(4, 2, {.priority = -4}));
   dispatch_and_complete();

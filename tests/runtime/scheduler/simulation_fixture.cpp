@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -134,7 +135,21 @@ class simulation {
 
   void plan() {
     if (awaits_device_) return;
-    if (step_demand_ptr demand = scheduler_.plan()) ask(std::move(demand));
+    const std::uint64_t preemptions = scheduler_.counts().preemptions;
+    step_demand_ptr demand = scheduler_.plan();
+    const bool has_preempted = scheduler_.counts().preemptions > preemptions;
+    const bool are_too_many = scheduler_.counts().running >= limits_.max_num_seqs;
+    require(!has_preempted || are_too_many || (demand && admits_somebody(*demand)),
+            "a request was preempted for one that does not begin");
+    if (!demand) return;
+    limits_changed_ = is_disturbed_ = false;
+    ask(std::move(demand));
+  }
+
+  bool admits_somebody(const step_demand& demand) const {
+    return std::ranges::any_of(demand.sequences, [&](const sequence_demand& wanted) {
+      return scheduler_.describe(wanted.id)->phase == request_phase::waiting;
+    });
   }
 
   void ask(step_demand_ptr demand) {
@@ -150,6 +165,7 @@ class simulation {
 
   void resolve() {
     const std::unique_ptr<step_reservation> answer = std::move(reservation_);
+    all_granted_ = std::ranges::all_of(answer->sequences, &sequence_grant::granted);
     resolved_step resolved = scheduler_.resolve(*answer);
     planning_ = false;
     release(resolved.releases);
@@ -179,6 +195,7 @@ class simulation {
                                           widest_.max_num_batched_tokens, widest_.max_num_seqs);
     require(fault.empty(), "the batch: " + fault);
     check_chunks(*batch);
+    check_shares(*batch);
     if (!batch->masked_samples.empty()) {
       ++story_.masked_steps;
       to_grammars_.push_back([this, batch] {
@@ -221,6 +238,69 @@ class simulation {
       require(limits_.enable_chunked_prefill || samples[i] > 0 || batch.positions[last] + 1 >= prompt,
               "a prompt was cut although that is switched off");
     }
+  }
+
+  // What a request knows when it is admitted is computed as a prompt is, an answer that is computed again,
+  // too: where it fills more than a few steps, it keeps its share of one beside those that are soon done.
+  void check_shares(const step_batch& batch) {
+    const prompts_under_way found = look_at_prompts(batch);
+    bool admits = false;
+    for (const sequence_rows& each : batch.sequences) {
+      const auto now = scheduler_.describe(each.id);
+      const std::int32_t known = now->prompt_tokens + now->generated_tokens;
+      admits |= known_at_admission_.try_emplace(each.id, known).second;
+    }
+    const bool shares = limits_.enable_chunked_prefill && limits_.long_prefill_share < 1;
+    if (!shares || limits_changed_ || !all_granted_ || found.num_long == 0) return;
+    if (!found.brief_wants_more && (admits || is_disturbed_ || !keeps_brief_waiting())) return;
+    ++story_.shared_steps;
+    const double share = limits_.long_prefill_share * limits_.max_num_batched_tokens;
+    require(found.rows_of_long <= std::max(static_cast<std::int32_t>(share), 1) + found.num_long,
+            "what is long keeps more than its share of a step");
+  }
+
+  bool is_long(std::int32_t missing) const { return missing > 4 * limits_.max_num_batched_tokens; }
+
+  // Of those that ran before the step.
+  struct prompts_under_way {
+    std::int32_t num_long = 0;
+    std::int32_t rows_of_long = 0;
+    bool brief_wants_more = false;
+  };
+  prompts_under_way look_at_prompts(const step_batch& batch) const {
+    prompts_under_way found;
+    std::set<request_id> sampled;
+    std::map<request_id, std::int32_t> rows;
+    for (const sequence_rows& each : batch.sequences) rows[each.id] = each.num_rows;
+    for (const sample_row& sample : batch.samples)
+      sampled.insert(batch.sequences[static_cast<std::size_t>(sample.sequence)].id);
+    for (const auto& [id, known] : known_at_admission_) {
+      const auto now = scheduler_.describe(id);
+      if (!now || now->phase != request_phase::running || sampled.contains(id)) continue;
+      const std::int32_t given = rows.contains(id) ? rows.at(id) : 0;
+      const std::int32_t before = now->computed_tokens - given;
+      const std::int32_t missing = now->prompt_tokens + now->generated_tokens - before;
+      if (missing <= 1 || before >= known) continue;
+      const std::int32_t most = limits_.long_prefill_token_threshold;
+      if (is_long(missing)) {
+        found.rows_of_long += given;
+        ++found.num_long;
+      } else if (given < (most > 0 ? std::min(missing, most) : missing)) {
+        found.brief_wants_more = true;
+      }
+    }
+    return found;
+  }
+
+  // Under the other policies the next one need not be the one that was when the step was planned, or to have
+  // rows.
+  bool keeps_brief_waiting() const {
+    if (limits_.policy != scheduling_policy::fcfs) return false;
+    return std::ranges::any_of(ledger_.open_requests(), [this](request_id id) {
+      const auto now = scheduler_.describe(id);
+      return now && now->reason.starts_with("waiting: the steps are full") &&
+             !is_long(now->prompt_tokens + now->generated_tokens);
+    });
   }
 
   void commit(const step_result& result) {
@@ -280,6 +360,7 @@ class simulation {
   // All steps so far, and what that takes along.
   void lose_in_cache(void (kv_cache_manager::*lose)(std::uint64_t)) {
     lost_up_to_ = scheduler_.last_step();
+    known_at_admission_.clear();
     to_cache_.push_back([this, lose, last = lost_up_to_] {
       (kv_cache_.*lose)(last);
       in_flight_.clear();
@@ -297,6 +378,8 @@ class simulation {
 
   void release(const std::vector<block_release>& releases) {
     if (releases.empty()) return;
+    is_disturbed_ = true;
+    for (const block_release& given : releases) known_at_admission_.erase(given.id);
     for (const block_release& given : releases)
       if (!given.preempted) to_grammars_.push_back([this, id = given.id] { sessions_.release(id); });
     to_cache_.push_back([this, releases] {
@@ -483,6 +566,7 @@ class simulation {
       next.max_num_batched_tokens = limits_.max_model_len + random_.pick(0, 20);
     scheduler_.change_limits(next);
     adopt_limits(limits_, next);
+    limits_changed_ = true;
     const auto widen = [&](std::int32_t scheduler_limits::*limit) {
       widest_.*limit = std::max(widest_.*limit, limits_.*limit);
     };
@@ -582,6 +666,7 @@ class simulation {
       return;
     }
     ledger_.open(request);
+    is_disturbed_ = true;
     if (random_.chance(6)) ledger_.poison(request.id, random_.pick(0, 10));
     if (request.sampling->grammar) open_grammar(request.id, request.sampling->grammar);
     std::vector<token_id> conversation = request.prompt;
@@ -672,6 +757,10 @@ class simulation {
   std::deque<message> to_cache_;
   std::unique_ptr<step_reservation> reservation_;  // the cache's answer, on its way
   bool planning_ = false;
+  bool limits_changed_ = false;                            // since the plan was made
+  bool is_disturbed_ = false;                              // somebody has come or left since then
+  bool all_granted_ = false;                               // what it asked for
+  std::map<request_id, std::int32_t> known_at_admission_;  // tokens, of those that run
   int rounds_ = 0;
   std::deque<step_batch_ptr> to_device_;
   const device_batch* rows_ = nullptr;  // of the step whose forward pass is over
