@@ -35,7 +35,7 @@ scheduler_limits draw_limits(dice& random) {
   constexpr std::int32_t block_sizes[] = {1, 2, 4, 16};
   limits.block_size = block_sizes[random.pick(0, 3)];
   limits.max_num_seqs = random.pick(1, 8);
-  limits.max_num_batched_tokens = random.pick(1, 40);
+  limits.max_num_batched_tokens = random.chance(20) ? random.pick(2, 6) : random.pick(1, 40);
   limits.max_model_len = random.pick(4, 80);
   // From pools that hold one sequence to pools that hold them all.
   limits.num_blocks = random.pick(1, 1 + limits.max_model_len * random.pick(1, 6) / limits.block_size);
@@ -244,11 +244,11 @@ class simulation {
   // too: where it fills more than a few steps, it keeps its share of one beside those that are soon done.
   void check_shares(const step_batch& batch) {
     const prompts_under_way found = look_at_prompts(batch);
-    bool admits = false;
+    bool admits = found.admits_again;
     for (const sequence_rows& each : batch.sequences) {
       const auto now = scheduler_.describe(each.id);
-      const std::int32_t known = now->prompt_tokens + now->generated_tokens;
-      admits |= known_at_admission_.try_emplace(each.id, known).second;
+      const admission first{now->prompt_tokens + now->generated_tokens, now->computed_tokens};
+      admits |= known_at_admission_.try_emplace(each.id, first).second;
     }
     const bool shares = limits_.enable_chunked_prefill && limits_.long_prefill_share < 1;
     if (!shares || limits_changed_ || !all_granted_ || found.num_long == 0) return;
@@ -266,21 +266,29 @@ class simulation {
     std::int32_t num_long = 0;
     std::int32_t rows_of_long = 0;
     bool brief_wants_more = false;
+    bool admits_again = false;  // somebody who was preempted since
   };
-  prompts_under_way look_at_prompts(const step_batch& batch) const {
+  prompts_under_way look_at_prompts(const step_batch& batch) {
     prompts_under_way found;
     std::set<request_id> sampled;
     std::map<request_id, std::int32_t> rows;
     for (const sequence_rows& each : batch.sequences) rows[each.id] = each.num_rows;
     for (const sample_row& sample : batch.samples)
       sampled.insert(batch.sequences[static_cast<std::size_t>(sample.sequence)].id);
-    for (const auto& [id, known] : known_at_admission_) {
+    for (auto& [id, its] : known_at_admission_) {
       const auto now = scheduler_.describe(id);
-      if (!now || now->phase != request_phase::running || sampled.contains(id)) continue;
+      if (!now || now->phase != request_phase::running) continue;
+      const std::int32_t computed = std::exchange(its.computed, now->computed_tokens);
+      if (sampled.contains(id)) continue;
       const std::int32_t given = rows.contains(id) ? rows.at(id) : 0;
       const std::int32_t before = now->computed_tokens - given;
       const std::int32_t missing = now->prompt_tokens + now->generated_tokens - before;
-      if (missing <= 1 || before >= known) continue;
+      if (before < computed) {
+        its.known = now->prompt_tokens + now->generated_tokens;
+        found.admits_again = true;
+        continue;
+      }
+      if (missing <= 1 || before >= its.known) continue;
       const std::int32_t most = limits_.long_prefill_token_threshold;
       if (is_long(missing)) {
         found.rows_of_long += given;
@@ -757,10 +765,14 @@ class simulation {
   std::deque<message> to_cache_;
   std::unique_ptr<step_reservation> reservation_;  // the cache's answer, on its way
   bool planning_ = false;
-  bool limits_changed_ = false;                            // since the plan was made
-  bool is_disturbed_ = false;                              // somebody has come or left since then
-  bool all_granted_ = false;                               // what it asked for
-  std::map<request_id, std::int32_t> known_at_admission_;  // tokens, of those that run
+  bool limits_changed_ = false;  // since the plan was made
+  bool is_disturbed_ = false;    // somebody has come or left since then
+  bool all_granted_ = false;     // what it asked for
+  struct admission {
+    std::int32_t known = 0;     // tokens, then
+    std::int32_t computed = 0;  // by now
+  };
+  std::map<request_id, admission> known_at_admission_;  // of those that run
   int rounds_ = 0;
   std::deque<step_batch_ptr> to_device_;
   const device_batch* rows_ = nullptr;  // of the step whose forward pass is over
