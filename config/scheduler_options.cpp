@@ -49,9 +49,9 @@ std::vector<option> scheduler_options() {
                         &settings::long_prefill_token_threshold, 0, 65'536,
                         "Longest chunk of one prompt in a step; 0: as max_num_batched_tokens allows"),
           {"chunked_prefill_size"})),
-      reloadable(number_option("max_num_partial_prefills", group::engine, &settings::max_num_partial_prefills,
-                               1, 4096,
-                               "Requests that may be in the midst of their prompts at the same time")),
+      reloadable(number_option(
+          "max_num_partial_prefills", group::engine, &settings::max_num_partial_prefills, 1, 4096,
+          "Prompts that may be cut at the same time, of long ones and of brief ones each")),
       reloadable(
           ratio_option("long_prefill_share", group::engine, &settings::long_prefill_share, 1, 1000,
                        "Share of a step that prompts of more than four steps keep beside briefer ones, which "

@@ -96,16 +96,28 @@ struct sample_numbers {
   std::int32_t position = 0;
   std::int32_t num_generated = 0;
   std::int32_t prompt_length = 0;
+  std::uint32_t sampling = 0;  // which of the step's parameters
 };
 
-void write(flat_writer& to, const sample_row& sample) {
-  to.value(sample_numbers{sample.sequence, sample.row, sample.position, sample.num_generated,
-                          sample.prompt_length});
-  to.array(sample.history);
-  write(to, *sample.sampling);
+// What several samples are drawn by, as those behind a sequence's drafts, is written with the first of them:
+// these stand one behind another.
+void write_samples(flat_writer& to, const device_batch& batch) {
+  to.value(static_cast<std::uint64_t>(batch.samples.size()));
+  const sampling_params* last = nullptr;
+  std::uint32_t count = 0;
+  for (const sample_row& sample : batch.samples) {
+    const bool is_new = sample.sampling.get() != last;
+    if (is_new) ++count;
+    to.value(sample_numbers{sample.sequence, sample.row, sample.position, sample.num_generated,
+                            sample.prompt_length, count - 1});
+    to.array(sample.history);
+    if (is_new) write(to, *sample.sampling);
+    last = sample.sampling.get();
+  }
 }
 
-void read(flat_reader& from, sample_row& into, std::shared_ptr<sampling_params>& sampling) {
+// Gives which of the parameters it is drawn by.
+std::uint32_t read(flat_reader& from, sample_row& into) {
   const auto numbers = from.value<sample_numbers>();
   into.sequence = numbers.sequence;
   into.row = numbers.row;
@@ -113,9 +125,23 @@ void read(flat_reader& from, sample_row& into, std::shared_ptr<sampling_params>&
   into.num_generated = numbers.num_generated;
   into.prompt_length = numbers.prompt_length;
   from.array(into.history);
-  if (!sampling) sampling = std::make_shared<sampling_params>();
-  read(from, *sampling);
-  into.sampling = sampling;
+  return numbers.sampling;
+}
+
+void read_samples(flat_reader& from, received_batch& into) {
+  const auto samples = from.value<std::uint64_t>();
+  if (samples > into.batch.tokens.size()) throw std::out_of_range("more samples than rows");
+  into.batch.samples.resize(samples);
+  std::size_t count = 0;
+  for (sample_row& sample : into.batch.samples) {
+    const std::uint32_t which = read(from, sample);
+    if (which > count) throw std::out_of_range("a sample is drawn by nothing that came");
+    if (which == count) {
+      if (into.sampling.size() == count) into.sampling.push_back(std::make_shared<sampling_params>());
+      read(from, *into.sampling[count++]);
+    }
+    sample.sampling = into.sampling[which];
+  }
 }
 
 // One behind another, wherever they stand.
@@ -214,8 +240,7 @@ void write(flat_writer& to, const device_batch& batch) {
   to.array(batch.drafts);
   to.array(batch.prompt_logprobs);
   to.array(batch.fed);
-  to.value(static_cast<std::uint64_t>(batch.samples.size()));
-  for (const sample_row& sample : batch.samples) write(to, sample);
+  write_samples(to, batch);
   write_verified(to, batch);
   write_kept(to, batch);
   to.flag(batch.needs_graph);
@@ -233,11 +258,7 @@ void read(flat_reader& from, received_batch& into) {
   from.array(batch.drafts);
   from.array(batch.prompt_logprobs);
   from.array(batch.fed);
-  const auto samples = from.value<std::uint64_t>();
-  if (samples > batch.tokens.size()) throw std::out_of_range("more samples than rows");
-  batch.samples.resize(samples);
-  into.sampling.resize(std::max<std::size_t>(into.sampling.size(), samples));
-  for (std::size_t i = 0; i < samples; ++i) read(from, batch.samples[i], into.sampling[i]);
+  read_samples(from, into);
   read_verified(from, into);
   read_kept(from, into);
   batch.needs_graph = from.flag();

@@ -14,7 +14,7 @@ namespace troupe {
 // memory once it has grown to the largest.
 struct received_batch {
   device_batch batch;
-  std::vector<std::shared_ptr<sampling_params>> sampling;  // [samples]
+  std::vector<std::shared_ptr<sampling_params>> sampling;  // [samples] at most: several may share theirs
   std::vector<kept_distribution> drawn_from;               // [samples], of drafts to verify
   std::vector<drafted_token> verified;                     // [samples]
   std::vector<kept_distribution> kept;                     // [samples], of drafts to draw

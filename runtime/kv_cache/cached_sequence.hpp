@@ -47,6 +47,8 @@ struct alignas(64) cached_sequence {
   void forget_blocks();
   // `count` leading tokens are stored, as somebody says when all steps up to `committed` are over.
   void note_stored(std::int32_t count, std::uint64_t committed);
+  // Extends the chain by the prompt's full blocks; the tokens behind them are the tail.
+  void hash_prompt(std::span<const token_id> prompt, block_hasher& hasher, std::size_t block_size);
   // Extends the chain by the blocks that are full by now.
   void hash_full_blocks(block_hasher& hasher, std::size_t block_size);
 };

@@ -46,8 +46,7 @@ void kv_cache_manager::add_sequence(request_id id, std::span<const token_id> pro
   who.tail.clear();
   if (!enable_prefix_caching_) return;
   who.chain.push_back(hasher_.root(scope));
-  who.tail.assign(prompt.begin(), prompt.end());
-  who.hash_full_blocks(hasher_, static_cast<std::size_t>(block_size_));
+  who.hash_prompt(prompt, hasher_, static_cast<std::size_t>(block_size_));
   prefetch_matches(who);
 }
 
@@ -254,7 +253,8 @@ double kv_cache_manager::usage() const {
 std::size_t kv_cache_manager::hash_bytes() const {
   std::size_t bytes = pool_.index_bytes();
   for (std::int32_t place = 0; place < all_sequences_.size(); ++place)
-    bytes += all_sequences_[place].chain.capacity() * sizeof(block_hash);
+    bytes += all_sequences_[place].chain.capacity() * sizeof(block_hash) +
+             all_sequences_[place].tail.capacity() * sizeof(token_id);
   return bytes;
 }
 

@@ -102,7 +102,8 @@ class kv_cache_manager {
   std::int32_t block_size() const { return block_size_; }
   double usage() const;  // 0..1, the share of blocks that are held
   const prefix_cache_counts& counts() const { return counts_; }
-  // Bytes of the prefix index and of the hashes that sequences keep.
+  // Bytes of the prefix index, and of the hashes and the tokens not hashed yet that sequences have room for,
+  // those that have ended too: their room is for the next ones.
   std::size_t hash_bytes() const;
   // Empty, or what is wrong: free + cached + referenced == all, every count, every hash entry. Takes time in
   // proportion to the pool. Builds with assertions do it whenever the last held block comes back.

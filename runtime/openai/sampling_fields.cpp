@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t max_stop_strings = 16;
 constexpr std::size_t max_stop_bytes = 4096;
 constexpr std::size_t max_stop_token_ids = 4096;
+constexpr std::size_t max_logit_biases = 4096;
 
 void read_stop(field_reader& fields, std::vector<std::string>& stop) {
   const json* const value = fields.find("stop");
@@ -42,6 +43,9 @@ void read_logit_bias(field_reader& fields, std::int32_t vocab_size,
   if (value == nullptr) return;
   if (!value->is_object()) {
     return fields.reject("logit_bias", "logit_bias must be an object of token ids and numbers");
+  }
+  if (value->size() > max_logit_biases) {
+    return fields.reject("logit_bias", fmt::format("logit_bias has at most {} tokens", max_logit_biases));
   }
   bias.reserve(value->size());
   for (const auto& [name, amount] : value->items()) {

@@ -157,6 +157,7 @@ void scheduler::state::begin_answer(sequence& who, token_event& event) {
   if (who.details->num_cached > 0 || who.wants_prompt_logprobs)
     event.details.emplace(who.details->num_cached, std::vector<token_logprobs>(),
                           std::exchange(who.details->prompt_logprobs, {}));
+  who.wants_prompt_logprobs = false;  // told: a prompt that is computed again has none
 }
 
 void scheduler::state::add_history(sequence& who, std::int32_t accepted_drafts, token_event& event) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "runtime/scheduler/scheduler_state.hpp"
 
@@ -70,6 +71,18 @@ scheduler_output scheduler::state::end(request_id id, finish_reason reason, std:
   return output;
 }
 
+// In the order of their ids, and those that come later are refused.
+scheduler_output scheduler::state::end_answers(request_id first, const error& failure) {
+  remember_refused(first);
+  std::vector<request_id> answers;
+  for (const auto& [id, who] : requests)
+    if (who->details->first_answer == first) answers.push_back(id);
+  std::sort(answers.begin(), answers.end());
+  scheduler_output output;
+  for (const request_id id : answers) output.add_ended(end(id, finish_reason::error, failure));
+  return output;
+}
+
 scheduler_output scheduler::state::stopped(request_id id) {
   const auto found = requests.find(id);
   scheduler_output output;
@@ -93,7 +106,14 @@ scheduler_output scheduler::state::expire(steady_time time) {
                   fmt::format("the request has waited for {:.1f} s and its turn has not come",
                               std::chrono::duration<double>(time - who.details->arrival).count())};
     failure.retry_after = waited;
-    output.add_ended(end(who.id, finish_reason::error, std::move(failure)));
+    const bool has_begun = std::ranges::any_of(requests, [&who](const auto& one) {
+      return one.second->details->first_answer == who.id && one.second->details->admitted_once;
+    });
+    if (has_begun) {
+      output.add_ended(end(who.id, finish_reason::error, std::move(failure)));
+    } else {
+      output.add_ended(end_answers(who.id, failure));
+    }
   }
   return output;
 }

@@ -51,14 +51,7 @@ scheduler_output scheduler::state::displace(request_id first, steady_time now) {
                   "priority number has taken this one's place; try again later",
                   limits.max_num_queued_requests)};
   failure.retry_after = seconds_the_next_waits(now);
-  remember_refused(first);
-  std::vector<request_id> answers;
-  for (const auto& [id, who] : requests)
-    if (who->details->first_answer == first) answers.push_back(id);
-  std::sort(answers.begin(), answers.end());
-  scheduler_output output;
-  for (const request_id id : answers) output.add_ended(end(id, finish_reason::error, failure));
-  return output;
+  return end_answers(first, failure);
 }
 
 tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) const {

@@ -9,10 +9,9 @@ namespace troupe {
 
 step_demand_ptr scheduler::state::plan() {
   if (is_planned || flights.full() || is_verifying()) return nullptr;
-  make_place_for_first();
-  planned.clear();
   joining.clear();
-  const std::int32_t left = plan_waiting(plan_running());
+  const sequence* const turn = left_out;
+  const std::int32_t left = plan_waiting(make_place_for_first(plan_running(turn), turn));
   plan_drafts(rows_for_drafts(std::max(left - wanted_rows, 0)));
   if (planned.empty() && joining.empty()) {
     forget_retired();
@@ -40,18 +39,21 @@ std::int32_t scheduler::state::rows_for_drafts(std::int32_t budget) const {
 // Gives what is left of the token budget. Decodes come first, whatever their age, then those past their
 // prompt with several tokens to compute (forced ones): however long the prompts beside it, a running request
 // waits for no more than one step with one bounded chunk. Where there are not enough tokens for one of each
-// they take turns, a token each. Prompts come last, those that end soon before the others.
-std::int32_t scheduler::state::plan_running() {
+// they take turns, a token each. Prompts come last, those that end soon before the others; to somebody who
+// was preempted what it had been answered by then is a prompt, too.
+std::int32_t scheduler::state::plan_running(const sequence* turn) {
   std::int32_t budget = token_budget();
+  planned.clear();
+  passes_brief = false;
   past_prompt.clear();
   brief_prompts.clear();
   long_prompts.clear();
-  const auto first =
-      left_out == nullptr ? running.end() : std::find(running.begin(), running.end(), left_out);
+  const auto first = turn == nullptr ? running.end() : std::find(running.begin(), running.end(), turn);
   left_out = nullptr;
   const bool take_turns = first != running.end() && running.size() > static_cast<std::size_t>(budget);
   if (first != running.end()) plan_decodes({first, running.end()}, take_turns, budget);
   plan_decodes({running.begin(), first}, take_turns, budget);
+  rank_long_prompts();
   for (const std::vector<sequence*>* next : {&past_prompt, &brief_prompts, &long_prompts})
     if (budget == 0 && left_out == nullptr && !next->empty()) left_out = next->front();
   wanted_rows = 0;
@@ -67,51 +69,6 @@ std::int32_t scheduler::state::plan_running() {
   return budget;
 }
 
-void scheduler::state::plan_chunks(std::span<sequence* const> some, std::int32_t& budget) {
-  for (sequence* who : some)
-    if (budget > 0) plan_chunk(*who, rows_of(*who, budget), budget);
-}
-
-void scheduler::state::plan_chunk(sequence& who, std::int32_t num_rows, std::int32_t& budget) {
-  planned.push({.who = &who, .num_rows = num_rows});
-  budget -= num_rows;
-  wanted_rows += rows_of(who, limits.max_num_batched_tokens) - num_rows;
-  if (num_rows == who.num_missing()) ++num_ending;
-}
-
-void scheduler::state::plan_long_prompts(std::int32_t kept, std::int32_t& budget) {
-  auto left = static_cast<std::int32_t>(long_prompts.size());
-  for (sequence* who : long_prompts) {
-    if (budget == 0) break;
-    const std::int32_t part = shares_steps() ? std::max((kept + left - 1) / left, 1) : kept;
-    const std::int32_t num_rows = rows_of(*who, std::min(part, budget));
-    plan_chunk(*who, num_rows, budget);
-    kept = std::max(kept - num_rows, 0);
-    --left;
-  }
-}
-
-bool scheduler::state::is_long(std::int32_t num_missing) const {
-  constexpr std::int32_t few_steps = 4;
-  return !shares_steps() || num_missing > few_steps * limits.max_num_batched_tokens;
-}
-
-// Where there is a single row, whoever is older has it.
-std::int32_t scheduler::state::share_of_long_prompts(std::int32_t budget) const {
-  if (long_prompts.empty()) return 0;
-  if (!shares_steps()) return budget;
-  const bool brief_is_older = !brief_prompts.empty() &&
-                              brief_prompts.front()->details->ticket < long_prompts.front()->details->ticket;
-  if (budget <= 1) return brief_is_older ? 0 : budget;
-  return std::max(static_cast<std::int32_t>(limits.long_prefill_share * budget), 1);
-}
-
-bool scheduler::state::is_waited_for() const {
-  if (!shares_steps() || long_prompts.empty() || waiting->size() == 0) return false;
-  if (running.size() >= static_cast<std::size_t>(most_running())) return false;
-  return waiting->shares_with(*long_prompts.front(), *waiting->next(1).front());
-}
-
 void scheduler::state::plan_decodes(std::span<sequence* const> some, bool take_turns, std::int32_t& budget) {
   for (std::size_t i = 0; i < some.size(); ++i) {
     if (i + far_prefetch_distance < some.size()) prefetch_line(some[i + far_prefetch_distance]);
@@ -120,7 +77,7 @@ void scheduler::state::plan_decodes(std::span<sequence* const> some, bool take_t
     const std::int32_t missing = who->num_missing();
     if (missing > 1 && !take_turns) {
       std::vector<sequence*>& prompts = is_long(missing) ? long_prompts : brief_prompts;
-      (who->num_computed < who->prompt_length ? prompts : past_prompt).push_back(who);
+      (who->num_computed < who->details->known_at_admission ? prompts : past_prompt).push_back(who);
     } else if (who->is_sampled_out()) {
       continue;
     } else if (budget > 0) {
@@ -132,12 +89,6 @@ void scheduler::state::plan_decodes(std::span<sequence* const> some, bool take_t
   }
 }
 
-std::int32_t scheduler::state::rows_of(const sequence& who, std::int32_t budget) const {
-  const std::int32_t most = limits.long_prefill_token_threshold;
-  const std::int32_t rows = std::min(who.num_missing(), budget);
-  return most > 0 && limits.enable_chunked_prefill ? std::min(rows, most) : rows;
-}
-
 // A prompt gets room for all of itself before its first chunk runs: half a prompt that has to be preempted
 // for want of blocks would have been computed for nothing. While a long one has to wait for others, those
 // behind it pass that are brief; but they leave it a place and blocks to begin with when it may.
@@ -145,7 +96,6 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   const auto most = static_cast<std::size_t>(most_running());
   stopped_by = nullptr;
   passed.reset();
-  passes_brief = false;
   if (waiting->size() == 0 || running.size() >= most) return budget;
   std::size_t places = most - running.size();
   std::int32_t keep_free = blocks_to_keep_free();
@@ -184,29 +134,10 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   return budget;
 }
 
-// What the KV cache said last of its prefix: more may be there, or less.
-std::int32_t scheduler::state::missing_of_waiting(const sequence& who) const {
-  return who.num_missing() - std::min(who.details->cached_prefix, who.num_missing() - 1);
-}
-
-// The rows that long prompts leave are for brief ones: one more of these may be cut, where it takes all that
-// is left.
-std::int32_t scheduler::state::rows_of_waiting(const sequence& who, std::int32_t budget) const {
-  const std::int32_t num_rows = rows_of(who, budget);
-  if (num_rows == who.num_missing()) return num_rows;
-  if (!limits.enable_chunked_prefill) return 0;
-  if (!is_long(missing_of_waiting(who)))
-    return num_partial_brief < limits.max_num_partial_prefills || (num_rows == budget && !passes_brief)
-               ? num_rows
-               : 0;
-  if (num_partial_long >= limits.max_num_partial_prefills) return 0;
-  return rows_of(who, std::max(budget - wanted_rows, 0));
-}
-
 const char* scheduler::state::why_not_now(const sequence& who) const {
   if (!limits.enable_chunked_prefill) return "its prompt needs a step of its own (enable_chunked_prefill)";
-  const bool is_one_too_many = (is_long(missing_of_waiting(who)) ? num_partial_long : num_partial_brief) >=
-                               limits.max_num_partial_prefills;
+  const std::int32_t before = is_long(missing_of_waiting(who)) ? num_long_before(who) : num_partial_brief;
+  const bool is_one_too_many = before >= limits.max_num_partial_prefills;
   return is_one_too_many ? "other prompts are computed (max_num_partial_prefills)" : step_is_full();
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 
 #include "runtime/scheduler/scheduler_state.hpp"
 
@@ -49,18 +50,36 @@ void scheduler::state::make_room_for_refused(std::vector<block_release>& release
   planned.filter([](const planned_rows& rows) { return rows.who->running; });
 }
 
-// One place a step is enough: each admission of it asks again.
-void scheduler::state::make_place_for_first() {
-  if (waiting->size() == 0 || running.size() < static_cast<std::size_t>(most_running())) return;
+// There are no more places than the step has tokens. One of them a step is enough: each admission asks again.
+// Whether the first would begin is seen by planning the step without the worst; where more run than there are
+// places now, it would once others have left.
+std::int32_t scheduler::state::make_place_for_first(std::int32_t left, const sequence* turn) {
+  const auto places = static_cast<std::size_t>(most_running());
+  const auto tokens = static_cast<std::size_t>(token_budget());
+  if (waiting->size() == 0 || running.size() < std::min(places, tokens)) return left;
   const auto worst = worst_running();
-  if (!worst) return;
+  if (!worst) return left;
+  const sequence* const first = first_to_admit();
+  if (first == nullptr || !waiting->preempts(*first, *running[*worst])) return left;
+  if (running.size() < places && rows_of_waiting(*first, left) > 0) return left;
+  const auto at = running.begin() + static_cast<std::ptrdiff_t>(*worst);
+  sequence* const victim = *at;
+  running.erase(at);
+  const std::int32_t left_without = plan_running(turn);
+  const bool would_begin = running.size() >= places || rows_of_waiting(*first, left_without) > 0;
+  running.insert(at, victim);
+  if (!would_begin) return plan_running(turn);
+  preempt(*worst, owed_releases);
+  return left_without;
+}
+
+const sequence* scheduler::state::first_to_admit() {
   for (sequence* first : waiting->next(1 + num_held)) {
     const readiness now = readiness_of(*first);
     if (now == readiness::held) continue;
-    if (now == readiness::ready && waiting->preempts(*first, *running[*worst]))
-      preempt(*worst, owed_releases);
-    return;
+    return now == readiness::ready ? first : nullptr;
   }
+  return nullptr;
 }
 
 // One whose last token is on its way gives its blocks back soon enough.

@@ -92,6 +92,7 @@ void scheduler::state::admit(planned_rows& rows, std::int32_t num_cached) {
   who.num_computed = std::clamp(num_cached, 0, who.num_tokens() - 1);
   who.num_stored = who.num_computed;
   who.last_slot = no_slot;
+  who.details->known_at_admission = who.num_tokens();
   rows.num_rows = std::min(rows.num_rows, who.num_missing());
   waiting->admitted(who, rows.num_rows);
   if (std::exchange(who.details->admitted_once, true)) return;

@@ -48,7 +48,9 @@ struct scheduler_limits {
   // Off: a prompt runs whole in one step, and max_num_batched_tokens is at least max_model_len.
   bool enable_chunked_prefill = true;
   std::int32_t long_prefill_token_threshold = 0;  // most rows of one prompt in a step; 0: the budget alone
-  std::int32_t max_num_partial_prefills = 1;      // sequences that are in the midst of their prompts
+  // Sequences that are in the midst of their prompts. Long ones beyond that pause: those that a better one
+  // has gone before.
+  std::int32_t max_num_partial_prefills = 1;
   // What prompts that fill more than a few steps keep of a step's rows for prompts: brief ones get the rest
   // as far as they need it, and pass long ones that wait. 1: first come, first served.
   double long_prefill_share = 0.25;
@@ -150,7 +152,8 @@ class scheduler {
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure = {});
   // The tokenizer found a stop string: the request leaves without an event (the tokenizer emits it).
   scheduler_output stopped(request_id id);
-  // Ends every request whose deadline has passed, and those that have waited past their queue deadline.
+  // Ends every request whose deadline has passed, and with all their answers those that have waited past
+  // their queue deadline and have not begun.
   scheduler_output expire(steady_time now);
   std::optional<steady_time> next_deadline() const;
 

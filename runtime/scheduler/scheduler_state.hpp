@@ -53,35 +53,39 @@ struct scheduler::state {
 
   // plan.cpp
   step_demand_ptr plan();
-  // Both give what is left of the token budget.
-  std::int32_t plan_running();
+  // Both give what is left of the token budget. `turn`: who had no token in the last step, if anybody.
+  std::int32_t plan_running(const sequence* turn);
   // Those of some running sequences; the others of them are put on the lists of who has more to compute, or
   // where all take turns are planned a token, too.
   void plan_decodes(std::span<sequence* const> some, bool take_turns, std::int32_t& budget);
   std::int32_t plan_waiting(std::int32_t budget);
-  // Of a waiting request in this step: nothing where it has to wait for others.
-  std::int32_t rows_of_waiting(const sequence& who, std::int32_t budget) const;
   const char* why_not_now(const sequence& who) const;
   std::int32_t missing_of_waiting(const sequence& who) const;  // tokens of its prompt to compute, nearly
   void stop_for(const char* reason);
   const char* step_is_full() const;
-  // Each as many rows as it wants, in order.
-  void plan_chunks(std::span<sequence* const> some, std::int32_t& budget);
-  void plan_chunk(sequence& who, std::int32_t num_rows, std::int32_t& budget);
-  // As many in all as `kept`, in equal parts; a row each where that is too little.
-  void plan_long_prompts(std::int32_t kept, std::int32_t& budget);
-  bool shares_steps() const { return limits.enable_chunked_prefill && limits.long_prefill_share < 1; }
-  // Whether a prompt with so many tokens to compute makes room for others: it fills more than a few steps.
-  bool is_long(std::int32_t num_missing) const;
-  // Rows of a step that long prompts keep beside others.
-  std::int32_t share_of_long_prompts(std::int32_t budget) const;
-  bool is_waited_for() const;  // by somebody whom the long prompts make room for
-  std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
   enum class readiness { ready, held, blocks_others };
   readiness readiness_of(sequence& who);
   bool is_held(const sequence& who) const;  // until the request whose prompt it is to share has computed it
   std::int32_t blocks_to_keep_free() const;
   step_demand_ptr demand_planned();
+
+  // prefill.cpp
+  // Each as many rows as it wants, in order.
+  void plan_chunks(std::span<sequence* const> some, std::int32_t& budget);
+  void plan_chunk(sequence& who, std::int32_t num_rows, std::int32_t& budget);
+  // As many in all as `kept`, in equal parts; a row each where that is too little. Those beyond
+  // max_num_partial_prefills pause, but for what the others leave of that.
+  void plan_long_prompts(std::int32_t kept, std::int32_t& budget);
+  void rank_long_prompts();
+  bool shares_steps() const { return limits.enable_chunked_prefill && limits.long_prefill_share < 1; }
+  // Whether a prompt with so many tokens to compute makes room for others: it fills more than a few steps.
+  bool is_long(std::int32_t num_missing) const;
+  std::int32_t share_of_long_prompts(std::int32_t budget) const;  // rows that they keep beside others
+  bool is_waited_for() const;  // by somebody whom the long prompts make room for
+  std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
+  // Of a waiting request in this step: nothing where it has to wait for others.
+  std::int32_t rows_of_waiting(const sequence& who, std::int32_t budget) const;
+  std::int32_t num_long_before(const sequence& who) const;  // in their midst, that do not pause for it
 
   // drafts.cpp
   void served_step(std::chrono::nanoseconds took);
@@ -110,8 +114,7 @@ struct scheduler::state {
   // False where a running sequence was refused.
   bool take_grants(const step_reservation& reservation);
   static void take_grant(planned_rows& rows, const sequence_grant& grant);
-  // Only of rows that were demanded.
-  static const sequence_grant& grant_of(const planned_rows& rows, const step_reservation& reservation);
+  static const sequence_grant& grant_of(const planned_rows& demanded, const step_reservation& reservation);
   // Admits the waiting requests that were granted; false where one was refused.
   bool admit_joining(const step_reservation& reservation);
   void admit(planned_rows& rows, std::int32_t num_cached);
@@ -126,7 +129,9 @@ struct scheduler::state {
   std::int32_t relieve(const step_reservation& reservation, std::vector<block_release>& releases);
   // The same for the first waiting request, where it is worth more than running ones.
   void make_room_for_refused(std::vector<block_release>& releases);
-  void make_place_for_first();
+  // Takes and gives what is left of the token budget behind those that run.
+  std::int32_t make_place_for_first(std::int32_t left, const sequence* turn);
+  const sequence* first_to_admit();  // null where it has to wait whatever places there are
   std::optional<std::size_t> worst_running() const;
   // For want of blocks or places. Gives the blocks that are free at once.
   std::int32_t preempt(std::size_t index, std::vector<block_release>& releases);
@@ -180,14 +185,14 @@ struct scheduler::state {
   void start_over();
   std::optional<request_id> accuse_oldest_step(blame whose);
   void forget_steps();
-  // To the waiting queue, with nothing computed.
-  void send_back(sequence& who);
+  void send_back(sequence& who);  // to the waiting queue, with nothing computed
   void clear_stage_for_suspects(std::vector<block_release>& releases);
 
   // ending.cpp
   static void add_end(const sequence& who, finish_reason reason, std::optional<error> failure,
                       scheduler_output& output);
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure);
+  scheduler_output end_answers(request_id first, const error& failure);  // all that there are
   scheduler_output stopped(request_id id);
   scheduler_output expire(steady_time time);
   // Takes a request out of the table, the deadlines and the waiting queue. Where it runs, it stays in
@@ -213,8 +218,7 @@ struct scheduler::state {
     return std::min(std::max(limits.max_num_seqs, 0), bounds.sequences().value_or(limits.max_num_seqs));
   }
   std::int32_t token_budget() const;
-  // Of `budget`, behind what is planned.
-  std::int32_t rows_for_drafts(std::int32_t budget) const;
+  std::int32_t rows_for_drafts(std::int32_t budget) const;  // of `budget`, behind what is planned
   std::int32_t blocks_of(std::int32_t tokens) const { return blocks_for(tokens, limits.block_size); }
 
   scheduler_limits limits;
@@ -233,7 +237,7 @@ struct scheduler::state {
   std::size_t num_held = 0;             // waiting ones that share another's prompt
   std::size_t num_without_grammar = 0;  // that wait for theirs, outside of the queue
   std::size_t num_waiting() const { return waiting->size() + num_without_grammar; }
-  // By the full queue, or given up by it, not long ago: their further choices follow close behind.
+  // By the full queue or a queue deadline, not long ago: their further choices follow close behind.
   static constexpr std::size_t most_refused_firsts = 1024;
   std::deque<request_id> refused_firsts;
   std::set<std::pair<steady_time, request_id>> deadlines;

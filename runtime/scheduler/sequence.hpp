@@ -45,7 +45,7 @@ struct alignas(64) sequence {
   bool has_min_tokens : 1 = false;
   bool has_stop_tokens : 1 = false;
   bool needs_history : 1 = false;
-  bool wants_prompt_logprobs : 1 = false;
+  bool wants_prompt_logprobs : 1 = false;  // until they are told
   bool has_grammar : 1 = false;
   bool has_drafts : 1 = false;          // some of its draft may still be right
   bool waits_for_grammar : 1 = false;   // until it is compiled; not in the waiting queue

@@ -24,7 +24,8 @@ struct sequence_details {
   std::uint64_t queued_at = 0;     // admissions before it began to wait first; where the policy counts them
   std::int32_t cached_prefix = 0;  // tokens, as the KV cache said last; where the policy asks
   std::int32_t priority = 0;
-  std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first
+  std::int32_t known_at_admission = 0;  // tokens: its prompt, and what it had been answered by then
+  std::int32_t num_cached = 0;          // of the prompt, not computed by itself when it was admitted first
   std::int32_t num_preemptions = 0;
   std::int32_t furthest = 0;   // most tokens that were stored when it was sent back
   std::int32_t shortages = 0;  // steps of it that lacked memory in a row, the last of them with no more ...

@@ -177,18 +177,20 @@ void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool
   const bool was_queue_full = most_beside(first) >= rules_.limits.max_num_queued_requests +
                                                         static_cast<std::size_t>(rules_.limits.max_num_seqs);
   const bool may_give_way = was_queue_full && rules_.limits.policy == scheduling_policy::priority;
+  // With all its answers, where it has not begun.
+  const bool waited_too_long =
+      rules_.queue_timeout.count() > 0 && first.asked + rules_.queue_timeout <= now && first.received.empty();
   if (failure.code == error_code::unavailable) {
-    const bool waited_too_long =
-        rules_.queue_timeout.count() > 0 && entry.asked + rules_.queue_timeout <= now && !entry.is_choice;
     require(waited_too_long || may_give_way, "a queue deadline came too early");
     if (waited_too_long) {
       ++counts_.queue_refusals;
       return;
     }
   } else {
-    require(failure.code == error_code::resource_exhausted &&
-                (entry.is_choice ? first.found_queue_full || may_give_way : was_queue_full),
-            "a queue that is not full refused a request: " + failure.message);
+    require(
+        failure.code == error_code::resource_exhausted &&
+            (entry.is_choice ? first.found_queue_full || may_give_way || waited_too_long : was_queue_full),
+        "a queue that is not full refused a request: " + failure.message);
     ++counts_.full_queues;
   }
   first.found_queue_full = true;

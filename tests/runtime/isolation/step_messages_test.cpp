@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -45,6 +48,18 @@ struct random_step {
   }
 
   void add_sample(unsigned i) {
+    const bool is_like_last = i > 0 && random() % 2 == 0;
+    const auto params = is_like_last ? batch.samples.back().sampling : draw_sampling();
+    batch.samples.push_back({number(), number(), number(), number(), params, number(), {}});
+    batch.samples.back().history.resize(random() % 5, number());
+    distributions[i].ids.resize(random() % 4, number());
+    distributions[i].weights.resize(distributions[i].ids.size(), real());
+    drafted[i] = {static_cast<token_id>(random() % 100), distributions[i].view()};
+    batch.verified.push_back(random() % 2 == 0 ? &drafted[i] : nullptr);
+    batch.kept.push_back(random() % 2 == 0 ? &kept[i] : nullptr);
+  }
+
+  std::shared_ptr<const sampling_params> draw_sampling() {
     auto params = std::make_shared<sampling_params>();
     params->temperature = real();
     params->top_p = real();
@@ -59,13 +74,7 @@ struct random_step {
     if (random() % 2 == 0) params->logprobs = static_cast<std::int32_t>(random() % 20);
     params->stop_token_ids.resize(random() % 3, number());
     params->logit_bias.resize(random() % 3, {number(), real()});
-    batch.samples.push_back({number(), number(), number(), number(), params, number(), {}});
-    batch.samples.back().history.resize(random() % 5, number());
-    distributions[i].ids.resize(random() % 4, number());
-    distributions[i].weights.resize(distributions[i].ids.size(), real());
-    drafted[i] = {static_cast<token_id>(random() % 100), distributions[i].view()};
-    batch.verified.push_back(random() % 2 == 0 ? &drafted[i] : nullptr);
-    batch.kept.push_back(random() % 2 == 0 ? &kept[i] : nullptr);
+    return params;
   }
 
   std::int32_t number() { return static_cast<std::int32_t>(random()); }
@@ -122,6 +131,10 @@ TEST(step_messages, bring_a_batch_over_as_it_is) {
       const sample_row& now = received.batch.samples[i];
       const sample_row& then = sent.batch.samples[i];
       expect_same(*now.sampling, *then.sampling);
+      if (i > 0) {
+        EXPECT_EQ(now.sampling == received.batch.samples[i - 1].sampling,
+                  then.sampling == sent.batch.samples[i - 1].sampling);
+      }
       EXPECT_EQ(now.history, then.history);
       EXPECT_EQ(std::tie(now.sequence, now.row, now.position, now.num_generated, now.prompt_length),
                 std::tie(then.sequence, then.row, then.position, then.num_generated, then.prompt_length));
@@ -133,6 +146,42 @@ TEST(step_messages, bring_a_batch_over_as_it_is) {
                                      sent.batch.verified[i]->distribution.weights));
     }
   }
+}
+
+TEST(step_messages, bring_what_a_sequence_is_drawn_by_over_once_however_many_samples_it_has) {
+  device_batch batch;
+  batch.tokens.resize(20);
+  for (const std::int32_t sequence : {0, 1}) {
+    auto params = std::make_shared<sampling_params>();
+    params->seed = static_cast<std::uint64_t>(sequence);
+    params->logit_bias.resize(2000, {sequence, 1.0F});
+    for (int sample = 0; sample < 10; ++sample)
+      batch.samples.push_back({.sequence = sequence, .row = sample, .sampling = params});
+  }
+  const std::vector<std::byte> bytes = bytes_of(batch);
+  received_batch received;
+  flat_reader from(bytes);
+  read(from, received);
+  ASSERT_EQ(received.batch.samples.size(), 20U);
+  for (const sample_row& sample : received.batch.samples) {
+    EXPECT_EQ(sample.sampling->seed, static_cast<std::uint64_t>(sample.sequence));
+    EXPECT_EQ(sample.sampling->logit_bias.size(), 2000U);
+  }
+}
+
+TEST(step_messages, a_sample_that_is_drawn_by_what_did_not_come_is_refused) {
+  device_batch batch;
+  batch.tokens = {7};
+  batch.samples.push_back({.position = 77, .sampling = std::make_shared<const sampling_params>()});
+  std::vector<std::byte> bytes = bytes_of(batch);
+  // Its own numbers, and which of the parameters it is drawn by.
+  const std::array<std::int32_t, 6> numbers{0, 0, 77, 0, 0, 0};
+  const auto sent = std::ranges::search(bytes, std::as_bytes(std::span(numbers)));
+  ASSERT_FALSE(sent.empty());
+  sent.back() = std::byte{1};
+  received_batch received;
+  flat_reader from(bytes);
+  EXPECT_THROW(read(from, received), std::out_of_range);
 }
 
 TEST(step_messages, bring_tables_over_wherever_they_stand) {

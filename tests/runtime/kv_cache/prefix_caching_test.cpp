@@ -400,5 +400,13 @@ TEST_F(prefix_caching, hashes_take_less_than_a_hundredth_of_the_kv_memory) {
   EXPECT_GE(cache.hash_bytes(), 2U * 2000U * 32U) << "both the index and the sequences keep hashes";
 }
 
+TEST_F(prefix_caching, no_room_is_kept_for_the_tokens_of_a_prompt_that_are_hashed) {
+  use({64, 16});
+  const std::size_t index = cache.hash_bytes();
+  constexpr std::int32_t length = 100'000;
+  cache.add_sequence(1, numbers(length), {});
+  EXPECT_LT(cache.hash_bytes() - index, 2U * 32U * (length / 16 + 1)) << "that of the hashes alone";
+}
+
 }  // namespace
 }  // namespace troupe

@@ -294,6 +294,22 @@ TEST(parse_chat, options_of_a_stream_that_ask_for_nothing_need_none) {
   EXPECT_EQ(asked.error().param, "stream_options");
 }
 
+TEST(parse_chat, takes_a_bias_for_each_of_4096_tokens_and_no_more) {
+  request_context wide = context();
+  wide.vocab_size = 5000;
+  json biases;
+  for (int id = 0; id < 4096; ++id) biases[std::to_string(id)] = 1.5;
+  const auto all = parse_chat(chat_body(json{{"logit_bias", biases}}.dump()), wide);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->generation.sampling.logit_bias.size(), 4096U);
+  biases["4096"] = 1.5;
+  const auto refused = parse_chat(chat_body(json{{"logit_bias", biases}}.dump()), wide);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::invalid_argument);
+  EXPECT_EQ(refused.error().param, "logit_bias");
+  EXPECT_EQ(refused.error().message, "logit_bias has at most 4096 tokens");
+}
+
 TEST(parse_chat, takes_the_roles_of_the_api_and_names_them_to_who_gives_another) {
   const auto with_role = [](const std::string& role) {
     json body = chat_body();

@@ -218,6 +218,30 @@ TEST_F(admission, a_first_prompt_whose_request_has_begun_has_no_queue_deadline) 
   EXPECT_TRUE(tested->expire(start + seconds(9)).events.empty());
 }
 
+TEST_F(admission, a_queue_deadline_ends_all_answers_of_a_request_that_has_not_begun) {
+  set_up({.max_num_seqs = 1, .max_num_batched_tokens = 8});
+  const steady_time due = steady_time() + seconds(3);
+  submit(make_request(1, 2));
+  dispatch_and_complete();
+  submit(make_request(2, 2, {.queue_deadline = due}));
+  submit(make_request(3, 2, {.queue_deadline = due, .fork_of = 2}));
+  submit(make_request(4, 3, {.queue_deadline = due, .joins = 2}));
+  submit(make_request(5, 2));
+  const scheduler_output output = tested->expire(due);
+  give_back(output.releases);
+  ASSERT_EQ(output.events.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(output.events[i].id, 2 + i);
+    ASSERT_TRUE(output.events[i].end && output.events[i].end->failure);
+    EXPECT_EQ(output.events[i].end->failure->code, error_code::unavailable);
+  }
+  EXPECT_EQ(tested->counts().waiting, 1);
+  EXPECT_EQ(tested->next_deadline(), std::nullopt);
+  EXPECT_FALSE(tested->submit(make_request(6, 2, {.joins = 2}))) << "half a request would be let in";
+  tested->end(1, finish_reason::abort);
+  EXPECT_EQ(shape(dispatch_and_complete()), "5x2");
+}
+
 TEST_F(admission, prompts_of_a_refused_request_are_refused_with_it) {
   set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   submit(make_request(1, 2));
@@ -429,8 +453,8 @@ TEST_F(admission, an_answer_that_waits_for_a_prompt_hides_no_better_request_behi
   set_up({.max_num_seqs = 2, .max_num_batched_tokens = 5, .policy = scheduling_policy::priority});
   submit(make_request(1, 2, {.priority = 0}));
   dispatch_and_complete();
-  submit(make_request(2, 20, {.priority = -5}));
-  submit(make_request(3, 20, {.priority = -5, .fork_of = 2}));
+  submit(make_request(2, 6, {.priority = -5}));
+  submit(make_request(3, 6, {.priority = -5, .fork_of = 2}));
   EXPECT_EQ(shape(dispatch_and_complete()), "1x1 2x4");
   submit(make_request(4, 2, {.priority = -4}));
   dispatch_and_complete();

@@ -213,7 +213,7 @@ TEST_F(long_prefill, of_a_better_priority_makes_no_room_for_worse_ones) {
 TEST_F(long_prefill, that_waits_is_not_passed_by_worse_ones) {
   for (const std::int32_t priority : {4, 5, 6}) {
     set_up({.max_num_batched_tokens = 20, .policy = scheduling_policy::priority});
-    submit(make_request(1, 200, {.priority = 9}));
+    submit(make_request(1, 200, {.priority = 5}));
     dispatch_and_complete();
     submit(make_request(2, 170, {.priority = 5}));
     submit(make_request(3, 6, {.priority = priority}));

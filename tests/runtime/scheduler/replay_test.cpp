@@ -1,4 +1,4 @@
-// Who is blamed for a device that is lost, and who is not.
+// Who is blamed for a device that is lost, and who is not; how all are computed again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,6 +73,50 @@ TEST_F(replay, whoever_makes_room_for_suspects_is_not_preempted) {
   EXPECT_EQ(tested->counts().running, 4);
   EXPECT_EQ(tested->counts().preemptions, 0U);
   EXPECT_EQ(tested->describe(4)->preemptions, 0);
+}
+
+// As a prompt of as many tokens does.
+TEST_F(replay, a_long_answer_that_is_computed_again_leaves_the_step_to_who_waits_but_for_its_share) {
+  set_up({.max_num_batched_tokens = 20, .long_prefill_share = 0.25});
+  submit(make_request(1, 2, {.max_tokens = 400}));
+  for (int tokens = 0; tokens < 200; ++tokens) dispatch_and_complete();
+  lose_device(blame::nobody);
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x20") << "alone it has all of it";
+  submit(make_request(2, 34));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x5 2x15");
+  submit(make_request(3, 170));
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x15 1x5");
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x4 1x16");
+  EXPECT_EQ(tested->describe(3)->reason, "waiting: other prompts are computed (max_num_partial_prefills)");
+}
+
+TEST_F(replay, a_brief_answer_that_is_computed_again_is_one_of_the_prompts_that_may_be_cut) {
+  set_up({.max_num_batched_tokens = 40, .long_prefill_token_threshold = 8});
+  submit(make_request(1, 2, {.max_tokens = 100}));
+  for (int tokens = 0; tokens < 20; ++tokens) dispatch_and_complete();
+  lose_device(blame::nobody);
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x8");
+  submit(make_request(2, 12));
+  submit(make_request(3, 3));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x8 3x3");
+  EXPECT_EQ(tested->describe(2)->reason, "waiting: other prompts are computed (max_num_partial_prefills)");
+  EXPECT_EQ(shape(dispatch_and_complete()), "3x1 1x6 2x8");
+}
+
+TEST_F(replay, a_prompt_whose_log_probabilities_were_told_is_computed_again_without_them) {
+  set_up({.max_num_batched_tokens = 40});
+  submit(make_request(1, 20, {.prompt_logprobs = 2}));
+  step_batch_ptr batch = dispatch();
+  EXPECT_EQ(batch->prompt_logprobs.size(), 19U);
+  lose_device(blame::nobody);
+  batch = dispatch();
+  EXPECT_EQ(batch->prompt_logprobs.size(), 19U) << "nobody has been told";
+  EXPECT_EQ(complete(*batch)[0].details->prompt_logprobs.size(), 19U);
+  lose_device(blame::nobody);
+  batch = dispatch();
+  EXPECT_EQ(shape(batch), "1x21");
+  EXPECT_TRUE(batch->prompt_logprobs.empty());
+  EXPECT_FALSE(complete(*batch)[0].details);
 }
 
 }  // namespace

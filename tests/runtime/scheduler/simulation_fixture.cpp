@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -34,7 +35,7 @@ scheduler_limits draw_limits(dice& random) {
   constexpr std::int32_t block_sizes[] = {1, 2, 4, 16};
   limits.block_size = block_sizes[random.pick(0, 3)];
   limits.max_num_seqs = random.pick(1, 8);
-  limits.max_num_batched_tokens = random.pick(1, 40);
+  limits.max_num_batched_tokens = random.chance(20) ? random.pick(2, 6) : random.pick(1, 40);
   limits.max_model_len = random.pick(4, 80);
   // From pools that hold one sequence to pools that hold them all.
   limits.num_blocks = random.pick(1, 1 + limits.max_model_len * random.pick(1, 6) / limits.block_size);
@@ -134,7 +135,21 @@ class simulation {
 
   void plan() {
     if (awaits_device_) return;
-    if (step_demand_ptr demand = scheduler_.plan()) ask(std::move(demand));
+    const std::uint64_t preemptions = scheduler_.counts().preemptions;
+    step_demand_ptr demand = scheduler_.plan();
+    const bool has_preempted = scheduler_.counts().preemptions > preemptions;
+    const bool are_too_many = scheduler_.counts().running >= limits_.max_num_seqs;
+    require(!has_preempted || are_too_many || (demand && admits_somebody(*demand)),
+            "a request was preempted for one that does not begin");
+    if (!demand) return;
+    limits_changed_ = is_disturbed_ = false;
+    ask(std::move(demand));
+  }
+
+  bool admits_somebody(const step_demand& demand) const {
+    return std::ranges::any_of(demand.sequences, [&](const sequence_demand& wanted) {
+      return scheduler_.describe(wanted.id)->phase == request_phase::waiting;
+    });
   }
 
   void ask(step_demand_ptr demand) {
@@ -150,6 +165,7 @@ class simulation {
 
   void resolve() {
     const std::unique_ptr<step_reservation> answer = std::move(reservation_);
+    all_granted_ = std::ranges::all_of(answer->sequences, &sequence_grant::granted);
     resolved_step resolved = scheduler_.resolve(*answer);
     planning_ = false;
     release(resolved.releases);
@@ -179,6 +195,7 @@ class simulation {
                                           widest_.max_num_batched_tokens, widest_.max_num_seqs);
     require(fault.empty(), "the batch: " + fault);
     check_chunks(*batch);
+    check_shares(*batch);
     if (!batch->masked_samples.empty()) {
       ++story_.masked_steps;
       to_grammars_.push_back([this, batch] {
@@ -221,6 +238,77 @@ class simulation {
       require(limits_.enable_chunked_prefill || samples[i] > 0 || batch.positions[last] + 1 >= prompt,
               "a prompt was cut although that is switched off");
     }
+  }
+
+  // What a request knows when it is admitted is computed as a prompt is, an answer that is computed again,
+  // too: where it fills more than a few steps, it keeps its share of one beside those that are soon done.
+  void check_shares(const step_batch& batch) {
+    const prompts_under_way found = look_at_prompts(batch);
+    bool admits = found.admits_again;
+    for (const sequence_rows& each : batch.sequences) {
+      const auto now = scheduler_.describe(each.id);
+      const admission first{now->prompt_tokens + now->generated_tokens, now->computed_tokens};
+      admits |= known_at_admission_.try_emplace(each.id, first).second;
+    }
+    const bool shares = limits_.enable_chunked_prefill && limits_.long_prefill_share < 1;
+    if (!shares || limits_changed_ || !all_granted_ || found.num_long == 0) return;
+    if (!found.brief_wants_more && (admits || is_disturbed_ || !keeps_brief_waiting())) return;
+    ++story_.shared_steps;
+    const double share = limits_.long_prefill_share * limits_.max_num_batched_tokens;
+    require(found.rows_of_long <= std::max(static_cast<std::int32_t>(share), 1) + found.num_long,
+            "what is long keeps more than its share of a step");
+  }
+
+  bool is_long(std::int32_t missing) const { return missing > 4 * limits_.max_num_batched_tokens; }
+
+  // Of those that ran before the step.
+  struct prompts_under_way {
+    std::int32_t num_long = 0;
+    std::int32_t rows_of_long = 0;
+    bool brief_wants_more = false;
+    bool admits_again = false;  // somebody who was preempted since
+  };
+  prompts_under_way look_at_prompts(const step_batch& batch) {
+    prompts_under_way found;
+    std::set<request_id> sampled;
+    std::map<request_id, std::int32_t> rows;
+    for (const sequence_rows& each : batch.sequences) rows[each.id] = each.num_rows;
+    for (const sample_row& sample : batch.samples)
+      sampled.insert(batch.sequences[static_cast<std::size_t>(sample.sequence)].id);
+    for (auto& [id, its] : known_at_admission_) {
+      const auto now = scheduler_.describe(id);
+      if (!now || now->phase != request_phase::running) continue;
+      const std::int32_t computed = std::exchange(its.computed, now->computed_tokens);
+      if (sampled.contains(id)) continue;
+      const std::int32_t given = rows.contains(id) ? rows.at(id) : 0;
+      const std::int32_t before = now->computed_tokens - given;
+      const std::int32_t missing = now->prompt_tokens + now->generated_tokens - before;
+      if (before < computed) {
+        its.known = now->prompt_tokens + now->generated_tokens;
+        found.admits_again = true;
+        continue;
+      }
+      if (missing <= 1 || before >= its.known) continue;
+      const std::int32_t most = limits_.long_prefill_token_threshold;
+      if (is_long(missing)) {
+        found.rows_of_long += given;
+        ++found.num_long;
+      } else if (given < (most > 0 ? std::min(missing, most) : missing)) {
+        found.brief_wants_more = true;
+      }
+    }
+    return found;
+  }
+
+  // Under the other policies the next one need not be the one that was when the step was planned, or to have
+  // rows.
+  bool keeps_brief_waiting() const {
+    if (limits_.policy != scheduling_policy::fcfs) return false;
+    return std::ranges::any_of(ledger_.open_requests(), [this](request_id id) {
+      const auto now = scheduler_.describe(id);
+      return now && now->reason.starts_with("waiting: the steps are full") &&
+             !is_long(now->prompt_tokens + now->generated_tokens);
+    });
   }
 
   void commit(const step_result& result) {
@@ -280,6 +368,7 @@ class simulation {
   // All steps so far, and what that takes along.
   void lose_in_cache(void (kv_cache_manager::*lose)(std::uint64_t)) {
     lost_up_to_ = scheduler_.last_step();
+    known_at_admission_.clear();
     to_cache_.push_back([this, lose, last = lost_up_to_] {
       (kv_cache_.*lose)(last);
       in_flight_.clear();
@@ -297,6 +386,8 @@ class simulation {
 
   void release(const std::vector<block_release>& releases) {
     if (releases.empty()) return;
+    is_disturbed_ = true;
+    for (const block_release& given : releases) known_at_admission_.erase(given.id);
     for (const block_release& given : releases)
       if (!given.preempted) to_grammars_.push_back([this, id = given.id] { sessions_.release(id); });
     to_cache_.push_back([this, releases] {
@@ -457,12 +548,22 @@ class simulation {
     if (random_.chance(10))
       scheduler_.measured_step({.rows = random_.pick(1, 40)}, std::chrono::milliseconds(random_.pick(1, 9)));
     while (drafts_ && random_.chance(50)) draft_one();
-    if (random_.chance(10)) settle(scheduler_.expire(now_));
+    if (random_.chance(10)) expire();
     if (changes_limits_ && random_.chance(4)) change_limits();
     if (random_.chance(1)) to_cache_.push_back([this] { kv_cache_.reset_prefix_cache(); });
     if (random_.chance(1) && random_.chance(50) && scheduler_.steps_in_flight() == 0) {
       ++story_.lost_caches;
       lose_storage(blame::nobody);
+    }
+  }
+
+  void expire() {
+    const scheduler_output output = scheduler_.expire(now_);
+    settle(output);
+    for (const token_event& event : output.events) {
+      if (event.end->reason == finish_reason::timeout) continue;
+      for (const request_id id : ledger_.open_requests())
+        require(ledger_.at(id).first != event.id, "half a request was refused by its queue deadline");
     }
   }
 
@@ -473,6 +574,7 @@ class simulation {
       next.max_num_batched_tokens = limits_.max_model_len + random_.pick(0, 20);
     scheduler_.change_limits(next);
     adopt_limits(limits_, next);
+    limits_changed_ = true;
     const auto widen = [&](std::int32_t scheduler_limits::*limit) {
       widest_.*limit = std::max(widest_.*limit, limits_.*limit);
     };
@@ -572,6 +674,7 @@ class simulation {
       return;
     }
     ledger_.open(request);
+    is_disturbed_ = true;
     if (random_.chance(6)) ledger_.poison(request.id, random_.pick(0, 10));
     if (request.sampling->grammar) open_grammar(request.id, request.sampling->grammar);
     std::vector<token_id> conversation = request.prompt;
@@ -662,6 +765,14 @@ class simulation {
   std::deque<message> to_cache_;
   std::unique_ptr<step_reservation> reservation_;  // the cache's answer, on its way
   bool planning_ = false;
+  bool limits_changed_ = false;  // since the plan was made
+  bool is_disturbed_ = false;    // somebody has come or left since then
+  bool all_granted_ = false;     // what it asked for
+  struct admission {
+    std::int32_t known = 0;     // tokens, then
+    std::int32_t computed = 0;  // by now
+  };
+  std::map<request_id, admission> known_at_admission_;  // of those that run
   int rounds_ = 0;
   std::deque<step_batch_ptr> to_device_;
   const device_batch* rows_ = nullptr;  // of the step whose forward pass is over

@@ -20,6 +20,7 @@ struct simulation_story {
   std::uint64_t fed_tokens = 0;
   std::uint64_t preemptions = 0;
   std::uint64_t changed_limits = 0;
+  std::uint64_t shared_steps = 0;   // with a long prompt and a brief one that wanted more
   std::uint64_t failed_steps = 0;   // that took the device along
   std::uint64_t lacking_steps = 0;  // that the device had no memory for
   std::uint64_t lost_caches = 0;    // without a step that is to blame

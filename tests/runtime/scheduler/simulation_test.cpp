@@ -26,6 +26,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.steps += story.steps;
     total.preemptions += story.preemptions;
     total.changed_limits += story.changed_limits;
+    total.shared_steps += story.shared_steps;
     total.failed_steps += story.failed_steps;
     total.lacking_steps += story.lacking_steps;
     total.lost_caches += story.lost_caches;
@@ -56,6 +57,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   if (seeds < 100) return;
   EXPECT_GT(total.preemptions, seeds / 10);
   EXPECT_GT(total.changed_limits, seeds / 2);
+  EXPECT_GT(total.shared_steps, seeds / 20);
   EXPECT_GT(total.failed_steps, seeds / 2);
   EXPECT_GT(total.lacking_steps, seeds / 10);
   EXPECT_GT(total.lost_caches, seeds / 10);
