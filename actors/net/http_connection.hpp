@@ -25,6 +25,8 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
  public:
   http_connection(asio::io_context& context, tcp::socket socket, std::shared_ptr<http_shared> shared);
   std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const override;
+  // A server may close such a connection at any time (RFC 9112, 9.5).
+  std::optional<std::chrono::steady_clock::time_point> idle_since() const override { return waiting_since(); }
 
  private:
   // Puts a question to the engine, whose answer goes to the function handed in.
@@ -66,9 +68,11 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   // While an answer is made nothing is read but to see the client leave; what it sends early is kept for
   // later. An end of the client's sending side may be either: it has left, or it waits for its answer as
   // `nc -N` does. Bytes that we send then tell the two apart: a system whose program has left resets the
-  // connection.
+  // connection. Where more has come early than is kept, reading would not meet the end: it is looked for.
   void watch_client();
   void watch_for_reset();
+  void watch_from_afar();
+  asio_error look_for_end();
   void watched(asio_error failure);
   asio::awaitable<void> stop_watching();
 
@@ -97,6 +101,8 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   std::chrono::steady_clock::time_point came_{};       // its first byte
   std::size_t body_bytes_ = 0;                         // of the request, and ...
   std::chrono::steady_clock::time_point body_came_{};  // ... when all of it was there
+  asio::steady_timer next_look_{context_};
+  bool end_is_near_ = false;  // behind bytes that are not read yet the client has ended its sending
   bool watching_ = false;
   bool want_watch_ = false;
   bool probe_due_ = false;  // the client sends nothing more and has not been probed

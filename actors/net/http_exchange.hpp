@@ -57,6 +57,10 @@ class http_exchange : public connection {
   // What a body of JSON may not have in its header.
   static std::optional<http_response> refuse_fields(const request_header& header);
 
+  // Since when it waits for the request behind the last one. Nothing: some of that has come, or there was
+  // none.
+  std::optional<std::chrono::steady_clock::time_point> waiting_since() const;
+
   // An answer to a request that was read to its end.
   asio::awaitable<bool> respond(const http_response& response);
   // The same in two steps, where writing it out is much: serialize(response, request_) may go to another
@@ -86,6 +90,8 @@ class http_exchange : public connection {
   bool has_asked_ = false;  // bytes of a request have come
 
  private:
+  // Of the request behind the last one, so that waiting_since() knows; of the first one not.
+  asio::awaitable<bool> wait_for_bytes();
   std::string_view bytes_read() const;
   void take_name(std::string_view name);
   asio::awaitable<bool> refuse_unreadable(asio_error why);
@@ -97,6 +103,7 @@ class http_exchange : public connection {
   const exchange_bounds bounds_;
   enum class phase { idle, reading, answering };
   phase phase_ = phase::idle;
+  std::optional<std::chrono::steady_clock::time_point> idle_since_;
   std::chrono::steady_clock::time_point ends_;  // where it is to end: what it reads
 };
 
