@@ -43,7 +43,8 @@ std::vector<option> server_options() {
       size_option("max_frame_bytes", group::server, &settings::max_frame_bytes, kib, gib,
                   "Largest frame of the TCP protocol"),
       size_option("max_buffered_bytes", group::server, &settings::max_buffered_bytes, mib, 16 * tib,
-                  "Bodies and frames in memory, of all connections of a gateway together"),
+                  "Bodies and frames in memory, and what tokenizing makes of them, of all connections of a "
+                  "gateway together"),
       reloadable(size_option(
           "max_stream_buffer_bytes", group::server, &settings::max_stream_buffer_bytes, 4 * kib, gib,
           "Unsent output kept for a client that reads slowly; beyond it the connection ends")),

@@ -57,9 +57,8 @@ asio::awaitable<bool> http_connection::serve_request() {
       std::string().swap(text);
     };
     co_await on_body(read);
-    held.release();
     if (gone_) co_return false;
-    co_return co_await answer_post(found->target, document);
+    co_return co_await answer_post(found->target, document, held);
   }
   const http_response response = answer_get(*found, shared_->port, shared_->options.version);
   co_return co_await respond(response);

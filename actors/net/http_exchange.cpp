@@ -205,7 +205,7 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
   phase_ = phase::answering;
   if (failure) co_return co_await refuse_unreadable(failure);
   if (room) co_return true;
-  const http_response full = error_response({error_code::unavailable, "too many large bodies at the moment"});
+  const http_response full = error_response(too_many_large_bodies);
   co_return co_await refuse(full);
 }
 

@@ -17,6 +17,7 @@
 #include "actors/net/growing_body.hpp"
 #include "actors/net/http_message.hpp"
 #include "actors/net/options.hpp"
+#include "runtime/result.hpp"
 
 namespace troupe::net {
 
@@ -25,6 +26,9 @@ struct exchange_bounds {
   std::size_t max_header_bytes = 16U << 10U;
   std::chrono::milliseconds linger_timeout{2'000};
 };
+
+// What who asks for too much is told, of all bodies and of what is made of them.
+inline const error too_many_large_bodies{error_code::unavailable, "too many large bodies at the moment"};
 
 class http_exchange : public connection {
  public:

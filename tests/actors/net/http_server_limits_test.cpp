@@ -98,14 +98,55 @@ TEST(http_server, large_bodies_share_one_bound) {
   raw_answer refused;
   while (refused.status != 503) {  // until what the holder sent has arrived
     raw_client client(server.port());
-    refused = client.post("/tokenize", body);
+    refused = client.post("/v1/completions", body);
     ASSERT_TRUE(refused.status == 503 || refused.status == 200);
   }
   EXPECT_TRUE(refused.headers.contains("retry-after"));
   holder.close();
   while (server.connections() > 0) std::this_thread::yield();
   raw_client again(server.port());
-  EXPECT_EQ(again.post("/tokenize", body).status, 200);
+  EXPECT_EQ(again.post("/v1/completions", body).status, 200);
+}
+
+TEST(http_server, tokens_that_their_client_does_not_read_count_like_a_body) {
+  scripted_engine engine;
+  http_options options = options_of_test();
+  options.listen.send_buffer_bytes = 16384;
+  options.max_buffered_bytes = 700'000;
+  http_server server = *http_server::start(options, engine);
+  constexpr std::size_t count = 120'000;
+  const std::string body = R"({"return_token_strs":true,"prompt":")" + std::string(count, 'a') + "\"}";
+  raw_client slow(server.port(), 4096);
+  slow.send(post_text("/tokenize", body));
+  raw_answer refused;
+  while (refused.status != 503) {  // until its tokens are there
+    raw_client client(server.port());
+    refused = client.post("/tokenize", body);
+    ASSERT_TRUE(refused.status == 503 || refused.status == 200);
+  }
+  EXPECT_TRUE(refused.headers.contains("retry-after"));
+  EXPECT_NE(refused.body.find("too many large bodies at the moment"), std::string::npos) << refused.body;
+  const json tokens = json::parse(slow.read_answer().body);
+  EXPECT_EQ(tokens["count"], count);
+  EXPECT_EQ(tokens["tokens"].size(), count);
+  EXPECT_EQ(tokens["token_strs"].back(), "t" + std::to_string(count - 1));
+  EXPECT_EQ(slow.post("/tokenize", body).status, 200) << "the room is free again";
+}
+
+TEST(http_server, text_of_tokens_counts_like_a_body) {
+  scripted_engine engine;
+  http_options options = options_of_test();
+  options.max_buffered_bytes = 150'000;
+  http_server server = *http_server::start(options, engine);
+  raw_client client(server.port());
+  const auto ask_for = [&](std::size_t count) {
+    std::string ids = "1";
+    while (ids.size() < 2 * count - 1) ids += ",1";
+    return client.post("/detokenize", R"({"tokens":[)" + ids + "]}").status;
+  };
+  EXPECT_EQ(ask_for(40'000), 200);
+  EXPECT_EQ(ask_for(60'000), 503);
+  EXPECT_EQ(ask_for(40'000), 200);
 }
 
 TEST(http_server, a_body_that_is_announced_and_never_sent_takes_no_room) {
