@@ -317,11 +317,7 @@ result<net::tokenize_reply> tokenizer_state::tokenize(const net::tokenize_reques
                                                       std::int64_t asked_at) const {
   result<std::vector<token_id>> tokens = to_tokens(request, asked_at);
   if (!tokens) return tl::unexpected<error>(tokens.error());
-  net::tokenize_reply reply;
-  if (request.return_token_strs)
-    for (const token_id id : *tokens) reply.token_strs.emplace_back(parts_.vocabulary->piece(id));
-  reply.tokens = std::move(*tokens);
-  return reply;
+  return net::tokenize_reply{std::move(*tokens)};
 }
 
 result<std::string> tokenizer_state::detokenize(const std::vector<token_id>& tokens) const {

@@ -43,7 +43,8 @@ std::vector<option> server_options() {
       size_option("max_frame_bytes", group::server, &settings::max_frame_bytes, kib, gib,
                   "Largest frame of the TCP protocol"),
       size_option("max_buffered_bytes", group::server, &settings::max_buffered_bytes, mib, 16 * tib,
-                  "Bodies and frames in memory, of all connections of a gateway together"),
+                  "Bodies and frames in memory, and what tokenizing makes of them, of all connections of a "
+                  "gateway together"),
       reloadable(size_option(
           "max_stream_buffer_bytes", group::server, &settings::max_stream_buffer_bytes, 4 * kib, gib,
           "Unsent output kept for a client that reads slowly; beyond it the connection ends")),
@@ -52,7 +53,7 @@ std::vector<option> server_options() {
       reloadable(duration_option("read_timeout", group::server, &settings::read_timeout, 100, day,
                                  "Time for a client to send an HTTP body or a TCP frame")),
       reloadable(duration_option("write_timeout", group::server, &settings::write_timeout, 100, day,
-                                 "Time for a client to take what was written to it")),
+                                 "Longest time for which a client takes nothing of what is written to it")),
       reloadable(duration_option("idle_timeout", group::server, &settings::idle_timeout, 100, day,
                                  "How long an unused HTTP connection stays open")),
   };

@@ -18,7 +18,7 @@ result<admin_server> admin_server::start(admin_options options, operator_command
                               return std::make_shared<admin_connection>(context, std::move(socket), shared);
                             },
                             refuse_over_http()},
-                           when_full::replace_unauthenticated);
+                           when_full::replace);
   if (!server) return tl::unexpected<error>(server.error());
   return admin_server(std::move(*server));
 }

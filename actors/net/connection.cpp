@@ -1,6 +1,7 @@
 #include "actors/net/connection.hpp"
 
 #include <array>
+#include <cstddef>
 
 namespace troupe::net {
 
@@ -13,6 +14,21 @@ asio::awaitable<void> linger(tcp::socket& socket, std::chrono::milliseconds limi
     const auto [failure, size] = co_await socket.async_read_some(asio::buffer(dropped), no_throw);
     if (failure) break;
   }
+}
+
+asio::awaitable<bool> write_all(tcp::socket& socket, asio::const_buffer bytes, deadline& patience,
+                                std::chrono::milliseconds within) {
+  constexpr std::size_t most_at_once = 64U << 10U;  // other clients have their turn in between
+  bool written = true;
+  while (written && bytes.size() > 0) {
+    patience.arm(within);
+    const auto part = asio::buffer(bytes, most_at_once);
+    const auto [failure, taken] = co_await socket.async_write_some(part, no_throw);
+    bytes += taken;
+    written = !failure;
+  }
+  patience.disarm();
+  co_return written;
 }
 
 }  // namespace troupe::net

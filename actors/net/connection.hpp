@@ -7,6 +7,7 @@
 #include <string>
 
 #include "actors/net/asio.hpp"
+#include "actors/net/deadline.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::net {
@@ -31,6 +32,9 @@ class connection {
   virtual std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const {
     return std::nullopt;
   }
+  // Since when it waits for its client's next request, of which no byte has come. Nothing: it has something
+  // to do, or may not be closed for another.
+  virtual std::optional<std::chrono::steady_clock::time_point> idle_since() const { return std::nullopt; }
 };
 
 using connection_factory = std::function<std::shared_ptr<connection>(asio::io_context&, tcp::socket)>;
@@ -39,5 +43,11 @@ using connection_factory = std::function<std::shared_ptr<connection>(asio::io_co
 // client closes too or `limit` has passed. A client that sends nothing is the caller's to time out: this
 // looks at the time only when bytes come.
 asio::awaitable<void> linger(tcp::socket& socket, std::chrono::milliseconds limit);
+
+// Writes all of `bytes`, however long the client takes over it; `patience` is armed for `within` anew with
+// each part that could be written. Its expiry has to end the wait. False: the client is gone, or took
+// nothing.
+asio::awaitable<bool> write_all(tcp::socket& socket, asio::const_buffer bytes, deadline& patience,
+                                std::chrono::milliseconds within);
 
 }  // namespace troupe::net

@@ -55,7 +55,6 @@ struct model_card {
 using openai::tokenize_request;
 struct tokenize_reply {
   std::vector<token_id> tokens;
-  std::vector<std::string> token_strs;
 };
 
 // Why nothing can be made of it (invalid_argument): there is no request, or it wants another number of
@@ -94,7 +93,7 @@ class engine_port {
   virtual engine_status status() const = 0;
   virtual model_card model() const = 0;
   virtual std::string metrics_text() const = 0;           // Prometheus text format
-  virtual std::string token_text(token_id id) const = 0;  // for log-probabilities; raw bytes
+  virtual std::string token_text(token_id id) const = 0;  // of one token; raw bytes
 };
 
 }  // namespace troupe::net

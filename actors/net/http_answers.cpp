@@ -1,13 +1,13 @@
-// The answers of http_connection that wait for the engine.
+// The answers of http_connection that wait for the engine; those of its tokenizer: http_texts.cpp.
 #include <fmt/format.h>
 
 #include <chrono>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "actors/net/http_connection.hpp"
 #include "actors/net/http_generation.hpp"
+#include "actors/net/http_replies.hpp"
 #include "actors/net/request_tracker.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/json/json_reader.hpp"
@@ -15,13 +15,9 @@
 #include "runtime/openai/prompt_echo.hpp"
 #include "runtime/openai/request_status.hpp"
 #include "runtime/openai/responses/response_request.hpp"
-#include "runtime/openai/tokenize.hpp"
 
 namespace troupe::net {
 namespace {
-
-constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
-const std::string nothing;
 
 result<openai::parsed_request> parse_body(resource target, json body,
                                           const openai::request_context& context) {
@@ -49,13 +45,15 @@ usage tokens_of(const request_state& known) {
 
 }  // namespace
 
-asio::awaitable<bool> http_connection::answer_post(resource target, result<json>& body) {
+asio::awaitable<bool> http_connection::answer_post(resource target, result<json>& body,
+                                                   byte_budget::share& held) {
   if (!body) {
     const http_response refusal = error_response(body.error());
     co_return co_await respond(refusal);
   }
-  if (target == resource::tokenize) co_return co_await tokenize(*body);
-  if (target == resource::detokenize) co_return co_await detokenize(*body);
+  if (target == resource::tokenize) co_return co_await tokenize(*body, held);
+  if (target == resource::detokenize) co_return co_await detokenize(*body, held);
+  held.release();
   co_return co_await generate(target, *body);
 }
 
@@ -147,25 +145,16 @@ request_report http_connection::report_of(const generation_request& request, con
   return report;
 }
 
-template <class Item>
-std::shared_ptr<mailbox<Item>> http_connection::open_mailbox(std::size_t max_bytes) {
-  watch_client();
-  return std::make_shared<mailbox<Item>>(context_, max_bytes, [this](bool overflowed) {
-    if (overflowed) close();
-    wake_.notify();
-  });
-}
-
 asio::awaitable<bool> http_connection::answer_whole(std::vector<generation_request>& requests,
                                                     const answer_plan& plan,
                                                     const openai::prompt_echo& echo) {
   const request_report begun = report_of(requests.front(), plan);
-  http_generation generation(*shared_, requests, open_mailbox<tagged_event>(unbounded), begun);
+  http_generation generation(*shared_, requests, open_mailbox<tagged_event>(unbounded_mailbox), begun);
   tracked_ = true;
   const auto answer =
       openai::make_answer_collector(plan.identity, plan.options, plan.with_logprobs, plan.name);
   while (!answer->complete()) {
-    const bool listening = co_await wait_for_news(nothing);
+    const bool listening = co_await wait_for_news(no_comment);
     if (!listening) co_return false;
     for (tagged_event& entry : generation.take()) {
       echo.add_to(entry.stream, entry.event);
@@ -205,94 +194,6 @@ asio::awaitable<bool> http_connection::answer_stream(std::vector<generation_requ
   if (!stream.refusal()) co_return request_.keep_alive;
   const http_response refusal = error_response(*stream.refusal());
   co_return co_await respond(refusal);
-}
-
-template <class Reply>
-asio::awaitable<std::optional<result<Reply>>> http_connection::reply_to(const question<Reply>& ask) {
-  const auto replies = open_mailbox<result<Reply>>(unbounded);
-  const typename mailbox<result<Reply>>::closer at_end(*replies);
-  ask([replies](result<Reply> reply) { replies->push(std::move(reply), 0); });
-  std::vector<result<Reply>> arrived;
-  while (arrived.empty()) {
-    const bool listening = co_await wait_for_news(nothing);
-    if (!listening) co_return std::nullopt;
-    arrived = replies->take();
-  }
-  co_await stop_watching();
-  co_return std::move(arrived.front());
-}
-
-asio::awaitable<bool> http_connection::tokenize(json& body) {
-  const model_card model = shared_->port.model();
-  result<openai::tokenize_request> parsed;
-  const std::function<void()> parse = [&] {
-    parsed = openai::parse_tokenize(
-        body, {.model = model.id, .vocab_size = model.vocab_size, .aliases = model.aliases});
-    body = nullptr;
-  };
-  co_await on_body(parse);
-  if (gone_) co_return false;
-  if (!parsed) {
-    const http_response refusal = error_response(parsed.error());
-    co_return co_await respond(refusal);
-  }
-  const bool with_strings = parsed->return_token_strs;
-  const question<tokenize_reply> ask = [this, &parsed](auto answer) {
-    shared_->port.tokenize(std::move(*parsed), std::move(answer));
-  };
-  auto reply = co_await reply_to<tokenize_reply>(ask);
-  if (!reply) co_return false;
-  const std::function<std::string()> write_out = [&] {
-    const tokenize_reply& found = **reply;
-    std::string text = openai::tokenize_answer(found.tokens, with_strings ? &found.token_strs : nullptr,
-                                               model.max_model_len);
-    **reply = {};
-    return text;
-  };
-  co_return co_await respond_to_text(*reply, write_out);
-}
-
-template <class Reply>
-asio::awaitable<bool> http_connection::respond_to_text(const result<Reply>& reply,
-                                                       const std::function<std::string()>& write_out) {
-  http_response response;
-  if (!reply) {
-    response = error_response(reply.error());
-    co_return co_await respond(response);
-  }
-  prepare(response);
-  std::string text;
-  const std::function<void()> work = [&] {
-    response.body = write_out();
-    text = serialize(response, request_);
-    std::string().swap(response.body);
-  };
-  co_await on_body(work);
-  if (gone_) co_return false;
-  co_return co_await send(text);
-}
-
-asio::awaitable<bool> http_connection::detokenize(json& body) {
-  const model_card model = shared_->port.model();
-  result<std::vector<token_id>> tokens;
-  const std::function<void()> parse = [&] {
-    tokens = openai::parse_detokenize(
-        body, {.model = model.id, .vocab_size = model.vocab_size, .aliases = model.aliases});
-    body = nullptr;
-  };
-  co_await on_body(parse);
-  if (gone_) co_return false;
-  if (!tokens) {
-    const http_response refusal = error_response(tokens.error());
-    co_return co_await respond(refusal);
-  }
-  const question<std::string> ask = [this, &tokens](auto answer) {
-    shared_->port.detokenize(std::move(*tokens), std::move(answer));
-  };
-  const auto reply = co_await reply_to<std::string>(ask);
-  if (!reply) co_return false;
-  const std::function<std::string()> write_out = [&] { return openai::detokenize_answer(**reply); };
-  co_return co_await respond_to_text(*reply, write_out);
 }
 
 asio::awaitable<bool> http_connection::describe_request(const std::string& name) {

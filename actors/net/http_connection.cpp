@@ -1,5 +1,8 @@
 #include "actors/net/http_connection.hpp"
 
+#include <poll.h>
+
+#include <chrono>
 #include <utility>
 
 #include "actors/net/request_tracker.hpp"
@@ -11,6 +14,7 @@ namespace http = boost::beast::http;
 namespace {
 
 const std::string answer_prefix = "HTTP/1.1 ";  // every answer begins with it
+constexpr std::chrono::milliseconds time_between_looks{250};
 
 }  // namespace
 
@@ -53,9 +57,8 @@ asio::awaitable<bool> http_connection::serve_request() {
       std::string().swap(text);
     };
     co_await on_body(read);
-    held.release();
     if (gone_) co_return false;
-    co_return co_await answer_post(found->target, document);
+    co_return co_await answer_post(found->target, document, held);
   }
   const http_response response = answer_get(*found, shared_->port, shared_->options.version);
   co_return co_await respond(response);
@@ -103,8 +106,9 @@ asio::awaitable<bool> http_connection::wait_for_news(const std::string& comment)
 
 void http_connection::watch_client() {
   want_watch_ = true;
-  if (watching_ || gone_ || buffer_.size() >= read_ahead_bytes) return;
-  if (input_ended_) return watch_for_reset();
+  if (watching_ || gone_) return;
+  if (input_ended_ || end_is_near_) return watch_for_reset();
+  if (buffer_.size() >= read_ahead_bytes) return watch_from_afar();
   watching_ = true;
   socket_.async_read_some(
       buffer_.prepare(read_size),
@@ -124,13 +128,31 @@ void http_connection::watch_for_reset() {
       }));
 }
 
+void http_connection::watch_from_afar() {
+  watching_ = true;
+  next_look_.expires_after(time_between_looks);
+  next_look_.async_wait(
+      asio::bind_cancellation_slot(stop_watch_.slot(), [self = shared_from_this()](asio_error cancelled) {
+        self->watched(cancelled ? asio_error() : self->look_for_end());
+      }));
+}
+
+// Asio tells of bytes and of errors, not of an end behind bytes.
+asio_error http_connection::look_for_end() {
+  pollfd seen{socket_.native_handle(), POLLRDHUP, 0};
+  if (::poll(&seen, 1, 0) <= 0) return {};
+  if ((seen.revents & ~POLLRDHUP) != 0) return asio::error::connection_reset;
+  end_is_near_ = true;
+  return {};
+}
+
 void http_connection::watched(asio_error failure) {
   watching_ = false;
   wake_.notify();
   if (failure == asio::error::eof) input_ended_ = true;
   if (!want_watch_) return;
   if (failure && failure != asio::error::eof) return close();
-  probe_due_ = input_ended_;
+  probe_due_ = input_ended_ || end_is_near_;
   watch_client();
 }
 

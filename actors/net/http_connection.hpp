@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/net/byte_budget.hpp"
 #include "actors/net/engine_port.hpp"
 #include "actors/net/http_exchange.hpp"
 #include "actors/net/http_message.hpp"
@@ -25,6 +26,8 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
  public:
   http_connection(asio::io_context& context, tcp::socket socket, std::shared_ptr<http_shared> shared);
   std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const override;
+  // A server may close such a connection at any time (RFC 9112, 9.5).
+  std::optional<std::chrono::steady_clock::time_point> idle_since() const override { return waiting_since(); }
 
  private:
   // Puts a question to the engine, whose answer goes to the function handed in.
@@ -41,15 +44,16 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
                                                    const request_header& header);
   std::optional<http_response> refuse_page(const route& found, const request_header& header) const;
   static std::optional<http_response> refuse_body(request_parser& parser);
-  asio::awaitable<bool> answer_post(resource target, result<json>& body);
+  // `held`: for the body, and then for what tokenizing makes of it, until that is written.
+  asio::awaitable<bool> answer_post(resource target, result<json>& body, byte_budget::share& held);
   asio::awaitable<bool> generate(resource target, json& body);
   // `requests`: of each prompt; taken.
   asio::awaitable<bool> answer_whole(std::vector<generation_request>& requests, const answer_plan& plan,
                                      const openai::prompt_echo& echo);
   asio::awaitable<bool> answer_stream(std::vector<generation_request>& requests, const answer_plan& plan,
                                       const openai::prompt_echo& echo);
-  asio::awaitable<bool> tokenize(json& body);
-  asio::awaitable<bool> detokenize(json& body);
+  asio::awaitable<bool> tokenize(json& body, byte_budget::share& held);
+  asio::awaitable<bool> detokenize(json& body, byte_budget::share& held);
   asio::awaitable<bool> describe_request(const std::string& name);
   asio::awaitable<bool> reset_prefix_cache();
   // Waits for the one answer that `ask` hands on; nothing where the client has left meanwhile.
@@ -66,9 +70,11 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   // While an answer is made nothing is read but to see the client leave; what it sends early is kept for
   // later. An end of the client's sending side may be either: it has left, or it waits for its answer as
   // `nc -N` does. Bytes that we send then tell the two apart: a system whose program has left resets the
-  // connection.
+  // connection. Where more has come early than is kept, reading would not meet the end: it is looked for.
   void watch_client();
   void watch_for_reset();
+  void watch_from_afar();
+  asio_error look_for_end();
   void watched(asio_error failure);
   asio::awaitable<void> stop_watching();
 
@@ -77,10 +83,9 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   // Empties `body`. Errors: unavailable where the engine is not ready; those of the parser.
   asio::awaitable<result<openai::parsed_request>> parse_ready(resource target, json& body,
                                                               const model_card& model);
-  // Answers with what `write_out` makes of the reply, as long as the request's body about.
-  template <class Reply>
-  asio::awaitable<bool> respond_to_text(const result<Reply>& reply,
-                                        const std::function<std::string()>& write_out);
+  // Answers with what `next` gives until it gives nothing, each piece made in the background and written
+  // before the next one.
+  asio::awaitable<bool> respond_in_pieces(const std::function<std::string()>& next);
   // Does `work` on the body, or on what came of it: now, or in the background where the body is large.
   asio::awaitable<void> on_body(const std::function<void()>& work);
   // "chatcmpl-", "cmpl-" or "resp_" and the client's name for the request, or one that is drawn.
@@ -97,6 +102,8 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   std::chrono::steady_clock::time_point came_{};       // its first byte
   std::size_t body_bytes_ = 0;                         // of the request, and ...
   std::chrono::steady_clock::time_point body_came_{};  // ... when all of it was there
+  asio::steady_timer next_look_{context_};
+  bool end_is_near_ = false;  // behind bytes that are not read yet the client has ended its sending
   bool watching_ = false;
   bool want_watch_ = false;
   bool probe_due_ = false;  // the client sends nothing more and has not been probed

@@ -122,6 +122,9 @@ asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds 
     if (buffer_.size() > 0 && !is_undecided) break;
     failed = input_ended_;
     if (failed) break;
+    const bool came = co_await wait_for_bytes();
+    failed = !came;
+    if (failed) break;
     const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
     buffer_.commit(size);
     failed = failure.failed();
@@ -130,6 +133,21 @@ asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds 
   deadline_.disarm();
   phase_ = phase::answering;
   co_return !failed;
+}
+
+std::optional<std::chrono::steady_clock::time_point> http_exchange::waiting_since() const {
+  asio_error ignored;
+  if (idle_since_ && socket_.available(ignored) > 0) return std::nullopt;
+  return idle_since_;
+}
+
+// A read takes bytes before it says so: whether any have come could not be told. So they stay where they are.
+asio::awaitable<bool> http_exchange::wait_for_bytes() {
+  if (!has_asked_ || buffer_.size() > 0) co_return true;
+  idle_since_ = std::chrono::steady_clock::now();
+  const auto [failure] = co_await socket_.async_wait(tcp::socket::wait_read, no_throw);
+  idle_since_.reset();
+  co_return !failure;
 }
 
 asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::chrono::milliseconds within) {
@@ -194,7 +212,7 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
   phase_ = phase::answering;
   if (failure) co_return co_await refuse_unreadable(failure);
   if (room) co_return true;
-  const http_response full = error_response({error_code::unavailable, "too many large bodies at the moment"});
+  const http_response full = error_response(too_many_large_bodies);
   co_return co_await refuse(full);
 }
 
@@ -271,12 +289,10 @@ asio::awaitable<bool> http_exchange::refuse_header(const request_parser& parser,
 }
 
 asio::awaitable<bool> http_exchange::write(const std::string& text) {
-  deadline_.arm(limits_.write_timeout);
   const auto rest = asio::buffer(text) + std::exchange(sent_ahead_, 0);
-  const auto [failure, size] = co_await asio::async_write(socket_, rest, no_throw);
-  deadline_.disarm();
-  if (failure) close();
-  co_return !failure;
+  const bool written = co_await write_all(socket_, rest, deadline_, limits_.write_timeout);
+  if (!written) close();
+  co_return written;
 }
 
 }  // namespace troupe::net

@@ -17,6 +17,7 @@
 #include "actors/net/growing_body.hpp"
 #include "actors/net/http_message.hpp"
 #include "actors/net/options.hpp"
+#include "runtime/result.hpp"
 
 namespace troupe::net {
 
@@ -25,6 +26,9 @@ struct exchange_bounds {
   std::size_t max_header_bytes = 16U << 10U;
   std::chrono::milliseconds linger_timeout{2'000};
 };
+
+// What who asks for too much is told, of all bodies and of what is made of them.
+inline const error too_many_large_bodies{error_code::unavailable, "too many large bodies at the moment"};
 
 class http_exchange : public connection {
  public:
@@ -57,6 +61,10 @@ class http_exchange : public connection {
   // What a body of JSON may not have in its header.
   static std::optional<http_response> refuse_fields(const request_header& header);
 
+  // Since when it waits for the request behind the last one. Nothing: some of that has come, or there was
+  // none.
+  std::optional<std::chrono::steady_clock::time_point> waiting_since() const;
+
   // An answer to a request that was read to its end.
   asio::awaitable<bool> respond(const http_response& response);
   // The same in two steps, where writing it out is much: serialize(response, request_) may go to another
@@ -86,6 +94,8 @@ class http_exchange : public connection {
   bool has_asked_ = false;  // bytes of a request have come
 
  private:
+  // Of the request behind the last one, so that waiting_since() knows; of the first one not.
+  asio::awaitable<bool> wait_for_bytes();
   std::string_view bytes_read() const;
   void take_name(std::string_view name);
   asio::awaitable<bool> refuse_unreadable(asio_error why);
@@ -97,6 +107,7 @@ class http_exchange : public connection {
   const exchange_bounds bounds_;
   enum class phase { idle, reading, answering };
   phase phase_ = phase::idle;
+  std::optional<std::chrono::steady_clock::time_point> idle_since_;
   std::chrono::steady_clock::time_point ends_;  // where it is to end: what it reads
 };
 

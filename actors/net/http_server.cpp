@@ -41,7 +41,7 @@ result<http_server> http_server::start(http_options options, engine_port& port) 
          return std::make_shared<probe_connection>(context, std::move(socket), shared->options, shared->port,
                                                    error_response(too_many_connections));
        }},
-      when_full::replace_unauthenticated, [shared] { shared->departed.end(); });
+      when_full::replace, [shared] { shared->departed.end(); });
   if (!server) return tl::unexpected<error>(server.error());
   return http_server(std::move(shared), std::move(*server), std::move(*probes));
 }

@@ -93,12 +93,18 @@ void socket_server::drop(std::shared_ptr<connection> client) {
   std::erase(refused_, client);
 }
 
-std::shared_ptr<connection> socket_server::oldest_unauthenticated() const {
+socket_server::place socket_server::dispensable() const {
+  if (full_ == when_full::refuse) return {};
+  if (auto oldest = oldest_by(&connection::unauthenticated_since))
+    return {std::move(oldest), "those without a key give way"};
+  return {oldest_by(&connection::idle_since), "those that are idle between two requests give way"};
+}
+
+std::shared_ptr<connection> socket_server::oldest_by(time_of since_of) const {
   std::shared_ptr<connection> oldest;
-  if (full_ == when_full::refuse) return oldest;
   std::optional<std::chrono::steady_clock::time_point> least;
   for (const auto& client : clients_)
-    if (const auto since = client->unauthenticated_since(); since && (!least || *since < *least)) {
+    if (const auto since = ((*client).*since_of)(); since && (!least || *since < *least)) {
       least = since;
       oldest = client;
     }
@@ -106,10 +112,10 @@ std::shared_ptr<connection> socket_server::oldest_unauthenticated() const {
 }
 
 bool socket_server::make_room() {
-  auto oldest = oldest_unauthenticated();
-  if (!oldest) return false;
-  tell_full("those without a key give way");
-  drop(std::move(oldest));
+  place taken = dispensable();
+  if (!taken.client) return false;
+  tell_full(taken.why);
+  drop(std::move(taken.client));
   return true;
 }
 

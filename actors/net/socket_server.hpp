@@ -21,9 +21,9 @@
 
 namespace troupe::net {
 
-// What becomes of a client beyond max_connections: it is refused; or, while an unauthenticated connection is
-// open, the oldest of them is closed instead.
-enum class when_full { refuse, replace_unauthenticated };
+// What becomes of a client beyond max_connections: it is refused; or another is closed instead, the oldest of
+// those that are unauthenticated, else the one that is idle for the longest time.
+enum class when_full { refuse, replace };
 
 class socket_server {
  public:
@@ -73,10 +73,16 @@ class socket_server {
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
   bool is_full() const;
-  // Where an unauthenticated client gives way, who says nothing is told nothing.
-  bool refuses() const { return is_full() && !oldest_unauthenticated(); }
-  // Who is to give way; null: nobody.
-  std::shared_ptr<connection> oldest_unauthenticated() const;
+  // Where another client gives way, who says nothing is told nothing.
+  bool refuses() const { return is_full() && !dispensable().client; }
+  struct place {
+    std::shared_ptr<connection> client;  // null: nobody's
+    const char* why = nullptr;           // what is logged
+  };
+  place dispensable() const;  // whose client is to give way
+  // Of those whom `since` has something of.
+  using time_of = std::optional<std::chrono::steady_clock::time_point> (connection::*)() const;
+  std::shared_ptr<connection> oldest_by(time_of since) const;
   void tell_full(const char* what_follows);
   bool make_room();  // false: all who are there stay
   void drop(std::shared_ptr<connection> client);

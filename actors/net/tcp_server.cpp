@@ -26,7 +26,7 @@ result<tcp_server> tcp_server::start(tcp_options options, engine_port& port) {
                               return std::make_shared<tcp_session>(context, std::move(socket), shared);
                             },
                             refuse_with(refusal)},
-                           when_full::replace_unauthenticated, [shared] { shared->departed.end(); });
+                           when_full::replace, [shared] { shared->departed.end(); });
   if (!server) return tl::unexpected<error>(server.error());
   return tcp_server(std::move(shared), std::move(*server));
 }

@@ -192,10 +192,9 @@ asio::awaitable<void> tcp_session::write_frames() {
       continue;
     }
     const std::string batch = std::exchange(out_, {});
-    write_deadline_.arm(shared_->options.limits.write_timeout);
-    const auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(batch), no_throw);
-    write_deadline_.disarm();
-    if (failure) close();
+    const auto within = shared_->options.limits.write_timeout;
+    const bool written = co_await write_all(socket_, asio::buffer(batch), write_deadline_, within);
+    if (!written) close();
   }
   asio_error ignored;
   socket_.cancel(ignored);  // reading ends, too

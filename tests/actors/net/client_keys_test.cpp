@@ -118,8 +118,10 @@ TEST(http_server_for_few, whoever_has_a_key_takes_the_place_of_a_stranger) {
   EXPECT_EQ(ask(another), 200);
   EXPECT_TRUE(stranger.at_end());
   EXPECT_EQ(ask(known), 200) << "it stays";
+  known.send("G");
+  another.send("G");
   raw_client third(server.port());
-  EXPECT_EQ(third.get("/v1/models").status, 503) << "nobody here is a stranger";
+  EXPECT_EQ(third.get("/v1/models").status, 503) << "nobody here is a stranger, or idle";
 }
 
 TEST(tcp_server_with_keys, wants_one_in_the_greeting) {

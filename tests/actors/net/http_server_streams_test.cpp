@@ -297,6 +297,46 @@ TEST_F(http_server_by_hand, a_client_that_leaves_during_tokenization_is_forgotte
   server.close();
 }
 
+// More than the server reads ahead.
+std::string many_early_requests(std::size_t count) {
+  const std::string request = "GET /version HTTP/1.1\r\nHost: test\r\nX-Padding: " + std::string(900, 'x');
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) all += request + "\r\n\r\n";
+  return all;
+}
+
+TEST_F(http_server_by_hand, a_client_that_leaves_with_many_early_requests_is_aborted) {
+  std::size_t request = 0;
+  for (const std::string& body : {chat, streamed_chat}) {
+    for (const bool by_reset : {false, true}) {
+      raw_client leaver(server.port());
+      leaver.send(post_text("/v1/chat/completions", body) + many_early_requests(100));
+      const auto id = engine.wait_for_request(++request);
+      if (by_reset) leaver.reset();
+      leaver.close();
+      engine.wait_for_abort(id);
+    }
+  }
+  EXPECT_EQ(engine.running(), 0U);
+}
+
+TEST_F(http_server_by_hand, many_early_requests_of_a_client_that_ends_its_sending_are_answered) {
+  constexpr std::size_t early = 100;
+  client.send(post_text("/v1/chat/completions", chat) + many_early_requests(early));
+  client.finish_sending();
+  const auto id = engine.wait_for_request(1);
+  const std::string probe = client.read_exactly(9);
+  EXPECT_EQ(probe, "HTTP/1.1 ") << "it is found out whether the client is there";
+  engine.emit(id, last_piece());
+  const std::string answers = probe + client.read_to_end();
+  std::size_t count = 0;
+  for (auto at = answers.find("HTTP/1.1 200"); at != std::string::npos;
+       at = answers.find("HTTP/1.1 200", at + 1))
+    ++count;
+  EXPECT_EQ(count, 1 + early);
+  EXPECT_EQ(engine.aborts(), 0U);
+}
+
 TEST_F(http_server_by_hand, an_early_next_request_is_no_reason_to_abort) {
   client.send(post_text("/v1/chat/completions", chat));
   const auto id = engine.wait_for_request(1);

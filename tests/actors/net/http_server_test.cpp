@@ -129,6 +129,18 @@ TEST_F(http_server_test, tokenizes_and_detokenizes) {
   EXPECT_EQ(client.post("/detokenize", R"({"tokens":[1000]})").status, 400);
 }
 
+TEST_F(http_server_test, tells_many_tokens_in_pieces) {
+  constexpr std::size_t count = 200'000;
+  const std::string body = R"({"prompt":")" + std::string(count, 'a') + "\"}";
+  const raw_answer answer = client.post("/tokenize", body);
+  EXPECT_EQ(answer.headers.at("transfer-encoding"), "chunked");
+  EXPECT_EQ(json::parse(answer.body)["tokens"].size(), count);
+  EXPECT_TRUE(json::parse(answer.body)["token_strs"].is_null());
+  client.send("POST /tokenize HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+              body);
+  EXPECT_EQ(json::parse(client.read_answer().body)["count"], count);
+}
+
 TEST_F(http_server_test, bad_bodies_are_refused_and_the_connection_goes_on) {
   for (const char* body :
        {"", "{", "[]", "null", "\xFF\xFE", R"({"messages":[]})", R"({"messages":"x"})",

@@ -53,6 +53,7 @@ TEST(probe_port, is_not_full_where_the_other_one_is) {
   http_server server = *http_server::start(options, engine);
   raw_client only(server.port());
   EXPECT_EQ(only.get("/v1/models").status, 200);
+  only.send("G");
   EXPECT_EQ(raw_client(server.port()).get("/v1/models").status, 503);
   EXPECT_EQ(raw_client(server.probe_port()).get("/livez").status, 200);
 }

@@ -51,7 +51,6 @@ void scripted_engine::tokenize(tokenize_request request, std::function<void(resu
   const auto* const text = std::get_if<text_prompt>(&request.prompt);
   const std::size_t length = text != nullptr ? text->text.size() : 3;
   for (std::size_t i = 0; i < length; ++i) answer.tokens.push_back(static_cast<token_id>(i));
-  if (request.return_token_strs) answer.token_strs.assign(length, "x\xFF");
   reply(std::move(answer));
 }
 

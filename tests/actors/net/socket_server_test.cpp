@@ -61,6 +61,26 @@ class newcomer final : public connection {
   const std::chrono::steady_clock::time_point came_ = std::chrono::steady_clock::now();
 };
 
+// Waits for its client's next request until it is closed.
+class waiter final : public connection {
+ public:
+  explicit waiter(tcp::socket socket) : socket_(std::move(socket)) {}
+  asio::awaitable<void> run() override {
+    char nothing = 0;
+    co_await asio::async_read(socket_, asio::buffer(&nothing, 1), no_throw);
+  }
+  void finish(const ending&) override { close(); }
+  void close() override {
+    asio_error ignored;
+    socket_.close(ignored);
+  }
+  std::optional<std::chrono::steady_clock::time_point> idle_since() const override { return came_; }
+
+ private:
+  tcp::socket socket_;
+  const std::chrono::steady_clock::time_point came_ = std::chrono::steady_clock::now();
+};
+
 // Cannot even begin: as where there is no memory for a coroutine.
 class stillborn final : public connection {
  public:
@@ -173,13 +193,48 @@ TEST(socket_server, closes_the_oldest_unauthenticated_connection_for_another_onl
   raw_client refused(strict->port());
   refused.finish_sending();
   EXPECT_EQ(refused.read_to_end(), "full");
-  const auto lenient =
-      *socket_server::start({}, 1, {make, refuse_with(refusal)}, when_full::replace_unauthenticated);
+  const auto lenient = *socket_server::start({}, 1, {make, refuse_with(refusal)}, when_full::replace);
   raw_client goes(lenient->port());
   raw_client comes(lenient->port());
   EXPECT_EQ(goes.read_to_end(), "");
   comes.finish_sending();
   EXPECT_EQ(comes.read_to_end(), "") << "it was served";
+}
+
+TEST(socket_server, closes_an_idle_connection_for_another_only_where_it_is_to) {
+  const captured_log log;
+  const auto make = [](asio::io_context&, tcp::socket socket) {
+    return std::make_shared<waiter>(std::move(socket));
+  };
+  const auto strict = *socket_server::start({}, 1, {make, refuse_with(refusal)});
+  raw_client stays(strict->port());
+  raw_client refused(strict->port());
+  refused.finish_sending();
+  EXPECT_EQ(refused.read_to_end(), "full");
+  auto lenient = *socket_server::start({}, 1, {make, refuse_with(refusal)}, when_full::replace);
+  raw_client goes(lenient->port());
+  raw_client comes(lenient->port());
+  EXPECT_TRUE(goes.at_end());
+  comes.finish_sending();
+  EXPECT_EQ(comes.read_to_end(), "") << "it was served";
+  const std::string line = "warning port " + std::to_string(lenient->port()) +
+                           ": all 1 connections are taken: those that are idle between two requests give way";
+  lenient.reset();
+  ASSERT_FALSE(log.lines().empty());
+  EXPECT_EQ(log.lines().back(), line);
+}
+
+TEST(socket_server, closes_who_is_unauthenticated_rather_than_who_is_idle) {
+  bool first = true;
+  const auto make = [&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
+    if (std::exchange(first, false)) return std::make_shared<waiter>(std::move(socket));
+    return std::make_shared<newcomer>(std::move(socket));
+  };
+  const auto server = *socket_server::start({}, 2, {make, refuse_with(refusal)}, when_full::replace);
+  raw_client idle(server->port());
+  raw_client unauthenticated(server->port());
+  raw_client another(server->port());
+  EXPECT_TRUE(unauthenticated.at_end()) << "though it came later";
 }
 
 TEST(socket_server, lets_the_oldest_of_those_that_are_refused_go_for_another) {
