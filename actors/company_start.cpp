@@ -92,7 +92,8 @@ supervisor_parts parts_of(const company_options& options, loaded_engine engine) 
   parts.open_device = std::move(engine.open_device);
   parts.open_last_resort = std::move(engine.open_last_resort);
   parts.process = std::move(engine.process);
-  parts.has_thread = [] { return room_for_threads(1); };
+  // Of two: a thread that was started to see may be counted for a moment when it has ended.
+  parts.has_thread = [] { return room_for_threads(2); };
   parts.steps = std::move(engine.steps);
   parts.warm_up = options.warm_up;
   parts.vocabulary = engine.vocabulary;
@@ -157,6 +158,9 @@ result<std::unique_ptr<company>> company::start(company_options options) {
   result<loaded_engine> engine =
       options.loaded ? result<loaded_engine>(std::move(*options.loaded)) : load_engine(options.engine);
   if (!engine) return tl::unexpected<error>(engine.error());
+  constexpr int threads_beside_workers = 8;  // of CAF's own, and of the actors that have one each
+  if (const auto room = room_for_threads(options.actor_threads + threads_beside_workers); !room)
+    return tl::unexpected<error>(room.error());
   std::unique_ptr<company> started(new company(std::make_unique<state>()));
   started->state_->open_system(options);
   if (auto hired = started->state_->hire(options, std::move(*engine)); !hired)

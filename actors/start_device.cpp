@@ -144,7 +144,7 @@ result<started_device> start_device(executor_place& place, const engine_options&
   out.options = cpu;
   if (options.cuda) return out;  // its share is of the same memory again
   const kv_layout layout = out.device->layout();
-  cpu.limits = largest;
+  cpu.limits = largest;  // which another device has from its beginning, beside a cache that is granted
   cpu.limits.kv_cache_bytes = static_cast<std::size_t>(layout.num_blocks) * layout.bytes_per_block;
   cpu.memory_utilization = 0;
   out.options = std::move(cpu);

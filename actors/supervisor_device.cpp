@@ -36,8 +36,6 @@ void supervisor_state::add_model_runner() {
                          : self_->spawn(model_runner_behavior, parts);
   };
   const auto start = [this, spawn] {
-    if (const auto room = parts_.has_thread ? parts_.has_thread() : result<void>{}; !room)
-      return put_off_model_runner(room.error());
     device_opener open = parts_.open_device;
     if (runner_device there = std::exchange(parts_.device, {}); there.target)
       open = [there](bool) -> result<runner_device> { return there; };
@@ -57,7 +55,6 @@ void supervisor_state::add_model_runner() {
 
 void supervisor_state::put_off_model_runner(const error& why) {
   spdlog::error("actor {} cannot be started: {}", model_runner_state::name, why.message);
-  runner_end_.is_excused = true;
   pause_before_runner(std::max<std::chrono::nanoseconds>(backoff_.ended(self_->clock().now()), least_pause));
 }
 
@@ -266,6 +263,8 @@ void supervisor_state::pause_before_runner(std::chrono::nanoseconds pause) {
 void supervisor_state::start_next_runner() {
   is_pausing_ = false;
   if (failed_) return;
+  if (const auto room = parts_.has_thread ? parts_.has_thread() : result<void>{}; !room)
+    return put_off_model_runner(room.error());
   const bool is_gone_for_good = failed_openings_ >= most_failed_openings && turn_to_last_resort();
   if (hung_openings_ >= most_hung_openings)
     return fail(model_runner_state::name,

@@ -25,9 +25,9 @@ using file_observer = std::function<void(const std::string& path)>;
 struct setting_sources {
   std::map<std::string, std::string, std::less<>> flags;  // option name -> text as given
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string file;             // --config; empty: TROUPE_CONFIG, else none
-  bool are_read_again = false;  // by a reload, which cannot read a pipe
-  std::string device_in_use;    // then: what was chosen where `device` says auto
+  std::string file;                // --config; empty: TROUPE_CONFIG, else none
+  bool are_read_again = false;     // by a reload, which cannot read a pipe
+  std::string device_in_use = {};  // then: what was chosen where `device` says auto
 };
 
 struct loaded_settings {

@@ -52,8 +52,9 @@ std::vector<option> server_options() {
                                  "Time for a client to send an HTTP header or the TCP greeting")),
       reloadable(duration_option("read_timeout", group::server, &settings::read_timeout, 100, day,
                                  "Time for a client to send an HTTP body or a TCP frame")),
-      reloadable(duration_option("write_timeout", group::server, &settings::write_timeout, 100, day,
-                                 "Longest time for which a client takes nothing of what is written to it")),
+      reloadable(duration_option(
+          "write_timeout", group::server, &settings::write_timeout, 100, day,
+          "Longest time in which a client takes 64 KiB of what is written to it, or the rest")),
       reloadable(duration_option("idle_timeout", group::server, &settings::idle_timeout, 100, day,
                                  "How long an unused HTTP connection stays open")),
   };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/flags.hpp"
+#include "main/answer_options.hpp"
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
 #include "main/load.hpp"

@@ -64,9 +64,8 @@ int report(const error& failure) {
   switch (failure.code) {
     case error_code::not_found:
     case error_code::corrupt_file:
+    case error_code::io_error:
       return exit_no_model;
-    case error_code::io_error:  // of no setting: what the system has refused, and may grant another time
-      return failure.param.empty() ? exit_failure : exit_no_model;
     case error_code::unsupported:
       return config::find_option(failure.param) == nullptr ? exit_no_model : exit_configuration;
     case error_code::invalid_argument:

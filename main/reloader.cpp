@@ -59,11 +59,11 @@ struct reloader::new_settings {
   }
 };
 
-reloader::reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts)
+reloader::reloader(const settings_at_start& settings, reloaded_parts parts)
     : parts_(parts),
-      reader_(reading_of(std::move(sources), in_force, parts.operators != nullptr)),
-      files_at_start_(contents_of_files(in_force)),
-      in_force_(std::move(in_force)) {
+      reader_(reading_of(settings.sources, settings.values, parts.operators != nullptr)),
+      files_at_start_(settings.files),
+      in_force_(settings.values) {
   thread_ = std::thread([this] { work(); });
 }
 

@@ -29,12 +29,19 @@ struct reloaded_parts {
   net::keys_in_force& clients;
 };
 
+// What the service has begun with, and where it came from.
+struct settings_at_start {
+  config::setting_sources sources;
+  config::settings values;
+  file_contents files;
+};
+
 class reloader {
  public:
   using news = net::new_settings_report;
   using reply = std::function<void(const result<news>&)>;
 
-  reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts);
+  reloader(const settings_at_start& settings, reloaded_parts parts);
   ~reloader();  // those that were asked for and have not been read are refused; it waits for no file
   reloader(const reloader&) = delete;
   reloader& operator=(const reloader&) = delete;

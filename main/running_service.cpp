@@ -29,19 +29,18 @@ std::string in_url(const std::string& host) {
 }  // namespace
 
 running_service::running_service(std::unique_ptr<company> served, signal_watch& signals,
-                                 const config::setting_sources& sources, const config::settings& settings,
-                                 service_keys keys, std::shared_ptr<net::request_log> requests)
-    : settings_(settings),
+                                 const settings_at_start& settings, service_keys keys,
+                                 std::shared_ptr<net::request_log> requests)
+    : settings_(settings.values),
       requests_(std::move(requests)),
       served_(std::move(served)),
       guard_([this] { served_->end_streams(); }),
       on_signal_(signals, [this](int signal, int count) { on_signal(signal, count); }),
       watch_(
-          [this] { return served_->status(); }, patience_of(settings),
+          [this] { return served_->status(); }, patience_of(settings.values),
           [this](std::string why) { guard_.end_by(end_guard::clock::now(), exit_internal, std::move(why)); }),
       keys_(std::move(keys)),
-      reloader_(sources, settings,
-                {*served_, watch_, stop_, *requests_, keys_.operators.get(), *keys_.clients}),
+      reloader_(settings, {*served_, watch_, stop_, *requests_, keys_.operators.get(), *keys_.clients}),
       on_hangup_(signals, [this] {
         spdlog::info("SIGHUP asks for a reload");
         reloader_.ask([](const auto&) {});

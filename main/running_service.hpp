@@ -38,9 +38,8 @@ class running_service {
  public:
   // Hears signals from here on. `settings`: those of the start, as read from `sources`; `requests`: hears of
   // each request. `signals` must outlive the service.
-  running_service(std::unique_ptr<company> served, signal_watch& signals,
-                  const config::setting_sources& sources, const config::settings& settings, service_keys keys,
-                  std::shared_ptr<net::request_log> requests);
+  running_service(std::unique_ptr<company> served, signal_watch& signals, const settings_at_start& settings,
+                  service_keys keys, std::shared_ptr<net::request_log> requests);
 
   // The gateways answer 503 until the company may serve; HTTP has the sockets of whoever had them before.
   // Errors: the exit code, where a port cannot be had.

@@ -26,6 +26,7 @@
 #include "main/end_guard.hpp"
 #include "main/exit_code.hpp"
 #include "main/fault_handler.hpp"
+#include "main/file_contents.hpp"
 #include "main/load.hpp"
 #include "main/logging.hpp"
 #include "main/progress.hpp"
@@ -219,6 +220,7 @@ int serve(const config::setting_sources& sources) {
   const auto begun = std::chrono::steady_clock::now();
   give_back_large_memory();
   exit_on_fault();
+  // Of signals, log and ports, the actors' and CAF's; those that compute are in the runner's process.
   constexpr int threads_beside_computing = 24;
   if (const auto room = room_for_threads(threads_beside_computing + usable_cores()); !room)
     return report(room.error());
@@ -228,6 +230,7 @@ int serve(const config::setting_sources& sources) {
   const auto loaded = load_with_warnings(sources);
   if (!loaded) return loaded.error();
   const config::settings& settings = loaded->values;
+  const file_contents files = contents_of_files(settings);  // as they are when the start reads them
   start_logging(settings);
   complain_in_log();
   const auto requests = open_request_log(settings);
@@ -245,7 +248,8 @@ int serve(const config::setting_sources& sources) {
   std::optional<net::loading_server> loading;
   auto started = start_company(*loaded, *clients, requests, signals, loading);
   if (!started) return started.error();
-  running_service service(std::move(*started), signals, sources, settings, {*operators, *clients}, requests);
+  running_service service(std::move(*started), signals, {sources, settings, files}, {*operators, *clients},
+                          requests);
   const http_listeners sockets{loading->listener(), loading->probe_listener()};
   loading.reset();  // the gateway takes its place
   if (const auto open = service.open_ports(sockets); !open) return open.error();

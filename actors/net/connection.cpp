@@ -23,7 +23,7 @@ asio::awaitable<bool> write_all(tcp::socket& socket, asio::const_buffer bytes, d
   while (written && bytes.size() > 0) {
     patience.arm(within);
     const auto part = asio::buffer(bytes, most_at_once);
-    const auto [failure, taken] = co_await socket.async_write_some(part, no_throw);
+    const auto [failure, taken] = co_await asio::async_write(socket, part, no_throw);
     bytes += taken;
     written = !failure;
   }

@@ -44,9 +44,8 @@ using connection_factory = std::function<std::shared_ptr<connection>(asio::io_co
 // looks at the time only when bytes come.
 asio::awaitable<void> linger(tcp::socket& socket, std::chrono::milliseconds limit);
 
-// Writes all of `bytes`, however long the client takes over it; `patience` is armed for `within` anew with
-// each part that could be written. Its expiry has to end the wait. False: the client is gone, or took
-// nothing.
+// Writes all of `bytes`, however long the client takes over it; `patience` is armed for `within` anew for
+// each 64 KiB. Its expiry has to end the wait. False: the client is gone, or took less than that.
 asio::awaitable<bool> write_all(tcp::socket& socket, asio::const_buffer bytes, deadline& patience,
                                 std::chrono::milliseconds within);
 

@@ -6,8 +6,8 @@
 
 #include "actors/net/http_connection.hpp"
 #include "actors/net/http_replies.hpp"
-#include "actors/net/tokenize_pieces.hpp"
 #include "runtime/openai/tokenize.hpp"
+#include "runtime/openai/tokenize_answer.hpp"
 
 namespace troupe::net {
 namespace {
@@ -44,8 +44,8 @@ asio::awaitable<bool> http_connection::tokenize(json& body, byte_budget::share& 
   }
   openai::token_namer text_of;
   if (with_strings) text_of = [&port = shared_->port](token_id id) { return port.token_text(id); };
-  tokenize_pieces pieces(std::move((*reply)->tokens), std::move(text_of), model.max_model_len);
-  const std::function<std::string()> next = [&pieces] { return pieces.next(piece_bytes); };
+  openai::tokenize_answer answer(std::move((*reply)->tokens), std::move(text_of), model.max_model_len);
+  const std::function<std::string()> next = [&answer] { return answer.next(piece_bytes); };
   if (body_bytes_ >= background_worker::large_text) co_return co_await respond_in_pieces(next);
   http_response response;
   for (std::string piece = next(); !piece.empty(); piece = next()) response.body += piece;
@@ -99,22 +99,27 @@ asio::awaitable<bool> http_connection::detokenize(json& body, byte_budget::share
   };
   auto reply = co_await reply_to<std::string>(ask);
   if (!reply) co_return false;
-  // The text, as JSON, and behind its header.
+  // The text, as JSON, and behind its header; more where its characters are long in JSON.
   if (*reply && !held.hold(3 * (*reply)->size())) *reply = tl::unexpected(too_many_large_bodies);
   http_response response;
   if (!*reply) {
     response = error_response(reply->error());
     co_return co_await respond(response);
   }
-  prepare(response);
-  std::string text;
-  const std::function<void()> work = [&] {
+  const std::function<void()> write_body = [&] {
     response.body = openai::detokenize_answer(**reply);
     std::string().swap(**reply);
+  };
+  co_await on_body(write_body);
+  if (gone_) co_return false;
+  if (!held.hold(2 * response.body.size())) response = error_response(too_many_large_bodies);
+  prepare(response);
+  std::string text;
+  const std::function<void()> write_out = [&] {
     text = serialize(response, request_);
     std::string().swap(response.body);
   };
-  co_await on_body(work);
+  co_await on_body(write_out);
   if (gone_) co_return false;
   co_return co_await send(text);
 }

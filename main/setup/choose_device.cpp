@@ -31,14 +31,12 @@ void choose_for_cuda(config::loaded_settings& loaded) {
 
 }  // namespace
 
-tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda,
-                                              const config::file_observer& before_search) {
+tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda) {
   config::settings& settings = loaded.values;
   if (settings.device == "cpu") {
     choose_for_cpu(loaded);
     return {};
   }
-  if (cuda.find) before_search("the CUDA device");
   const auto found = cuda.find ? cuda.find(settings.device_id) : tl::unexpected<error>(built_without_cuda());
   if (!found) {
     if (settings.device == "auto") {
@@ -57,7 +55,10 @@ tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, c
 void keep_device(config::loaded_settings& loaded, const std::string& in_use) {
   std::string& device = loaded.values.device;
   if (device == "auto") device = in_use;
-  device == "cuda" ? choose_for_cuda(loaded) : choose_for_cpu(loaded);
+  if (device == "cuda")
+    choose_for_cuda(loaded);
+  else
+    choose_for_cpu(loaded);
 }
 
 }  // namespace troupe

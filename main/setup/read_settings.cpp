@@ -29,7 +29,7 @@ tl::expected<config::loaded_settings, std::string> read_settings(const config::s
   if (!loaded) return loaded;
   if (sources.are_read_again)
     keep_device(*loaded, sources.device_in_use);
-  else if (auto chosen = choose_device(*loaded, find_cuda_support(), before_source); !chosen)
+  else if (auto chosen = choose_device(*loaded, find_cuda_support()); !chosen)
     return tl::unexpected(chosen.error());
   if (auto checked = check_values(*loaded, before_source); !checked) return tl::unexpected(checked.error());
   for (std::string& warning : config::warnings_about(*loaded)) loaded->warnings.push_back(std::move(warning));

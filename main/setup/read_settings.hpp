@@ -14,8 +14,7 @@ std::vector<std::pair<std::string, std::string>> environment_here();
 
 // load_settings(), the device (looked for, or kept where they are read again) and what is usual there
 // (choose_device.hpp), and a look at every value whose text has a form of its own. The error is one line that
-// begins with its origin, as there. `before_source` hears of each file, and of the CUDA device before its
-// driver is asked.
+// begins with its origin, as there. `before_source` hears of each file.
 tl::expected<config::loaded_settings, std::string> read_settings(
     const config::setting_sources& sources,
     const config::file_observer& before_source = [](const std::string&) {});

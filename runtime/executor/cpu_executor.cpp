@@ -217,10 +217,10 @@ result<std::size_t> cpu_executor::kv_cache_bytes(const kv_cache_claim& claim) co
                                                   : options_.limits.kv_cache_bytes;
   // Pages come when they are first written: too many would end the process in the midst of its work.
   const std::size_t beside = wanted / block * claim.bytes_beside;
+  const bool never_fits = wanted + beside + decoder_.weight_bytes() > options_.total().value_or(0);
   if (!claim.is_granted && available && wanted + beside > *available)
     return fail(
-        wanted + beside > options_.total().value_or(0) ? error_code::invalid_argument
-                                                       : error_code::resource_exhausted,
+        never_fits ? error_code::invalid_argument : error_code::resource_exhausted,
         fmt::format(
             "kv_cache_memory is {} MiB{}, but only {} MiB are free beside the weights ({}): "
             "lower kv_cache_memory, or give a share by memory_utilization",

@@ -37,7 +37,7 @@ tl::unexpected<error> no_shared_memory(std::size_t bytes, int reason) {
   if (reason == EFBIG) why += " (ulimit -f, LimitFSIZE)";
   if (reason == EMFILE) why += " (ulimit -n, LimitNOFILE)";
   if (reason == ENFILE) why += " (fs.file-max)";
-  return fail(is_lack ? error_code::resource_exhausted : error_code::io_error,
+  return fail(is_lack ? error_code::resource_exhausted : error_code::unavailable,
               "no shared memory of " + std::to_string(bytes >> 20) + " MiB: " + why);
 }
 

@@ -27,7 +27,7 @@ class page_memory {
   // Errors: resource_exhausted.
   static result<page_memory> allocate(std::size_t bytes, bool huge);
   // The same for all processes that are given its descriptor (memfd_create(2)); `name` is for /proc alone.
-  // Has small pages: see make_huge(). Errors: resource_exhausted, io_error.
+  // Has small pages: see make_huge(). Errors: resource_exhausted, unavailable.
   static result<page_memory> allocate_shared(std::size_t bytes, const std::string& name);
   // What another process has allocated; the descriptor stays the caller's. Errors: those of
   // allocate_shared().

@@ -61,7 +61,7 @@ result<call_channel> call_channel::create() {
   made.asked_bell_ = ::eventfd(0, EFD_CLOEXEC);
   made.answered_bell_ = ::eventfd(0, EFD_CLOEXEC);
   if (made.asked_bell_ < 0 || made.answered_bell_ < 0)
-    return fail(error_code::io_error, "no descriptors are left for a runner process");
+    return fail(error_code::unavailable, "no descriptors are left for a runner process");
   return made;
 }
 

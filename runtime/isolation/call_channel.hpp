@@ -60,7 +60,7 @@ class call_channel {
   }
   ~call_channel();
 
-  // For a process that is started next. Errors: resource_exhausted, io_error.
+  // For a process that is started next. Errors: resource_exhausted, unavailable.
   static result<call_channel> create();
   // What descriptors() were, in that process: takes them over.
   static result<call_channel> inherit(std::span<const int> descriptors);

@@ -132,7 +132,8 @@ void kill_child_being_started() {
 result<std::unique_ptr<child_process>> child_process::start(const child_program& program,
                                                             std::span<const int> descriptors) {
   const copied_descriptors inherited(descriptors);
-  if (!inherited.complete()) return fail(error_code::io_error, "no descriptors are left for a child process");
+  if (!inherited.complete())
+    return fail(error_code::unavailable, "no descriptors are left for a child process");
   const spawn_settings settings(inherited.get());
   std::vector<std::string> arguments = program.arguments;
   arguments.push_back(std::to_string(descriptors.size()));
@@ -150,7 +151,7 @@ result<std::unique_ptr<child_process>> child_process::start(const child_program&
     return code;
   });
   if (failed != 0)
-    return fail(error_code::io_error,
+    return fail(error_code::unavailable,
                 fmt::format("{} cannot be started: {}", program.path, ::strerror(failed)));
   const int descriptor = ::pidfd_open(id, 0);
   if (descriptor < 0) {
@@ -158,7 +159,7 @@ result<std::unique_ptr<child_process>> child_process::start(const child_program&
     ::kill(id, SIGKILL);
     ::waitpid(id, nullptr, 0);
     children_here().remove(id);
-    return fail(error_code::io_error, fmt::format("process {} cannot be watched: {}", id, why));
+    return fail(error_code::unavailable, fmt::format("process {} cannot be watched: {}", id, why));
   }
   return std::unique_ptr<child_process>(new child_process(std::make_shared<process_handle>(id, descriptor)));
 }

@@ -31,7 +31,7 @@ class child_process {
   // alone, and no signal that ends a service reaches it: SIGINT, SIGTERM and SIGHUP are blocked. It must call
   // end_with_parent(), and, if it is to be told from its own faults that others send crash signals,
   // end_by_sent_crash_signals(): until then those wait. Its environment has parent_variable.
-  // Errors: io_error.
+  // Errors: unavailable (what the system refuses).
   static result<std::unique_ptr<child_process>> start(const child_program& program,
                                                       std::span<const int> descriptors);
   // Ends it, and waits until it is gone with all of its memory.

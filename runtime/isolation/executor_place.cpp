@@ -66,7 +66,7 @@ executor_setup executor_place::setup_of(std::size_t number, const cpu_executor_o
 result<void> executor_place::begin() {
   if (!isolation_) return {};
   for (const packed_file& each : files_)
-    if (auto unchanged = each.file->check_unchanged(); !unchanged) return unchanged;
+    if (auto unchanged = each.file->check_unchanged(each.matrices != nullptr); !unchanged) return unchanged;
   double used = 0;
   if (const auto last = process()) {
     last->kill();

@@ -57,10 +57,10 @@ std::uint64_t kept_file::sample_now() const {
   return with_piece(digest, descriptor_, last);
 }
 
-result<void> kept_file::check_unchanged() const {
+result<void> kept_file::check_unchanged(bool are_weights_kept) const {
   const version now = version_now();
   if (now == version_) return {};
-  if (now.bytes == version_.bytes && sample_now() == sample_) return {};
+  if (are_weights_kept && now.bytes == version_.bytes && sample_now() == sample_) return {};
   return fail(error_code::unavailable,
               fmt::format("{} has been written to since the service opened it, so that its weights are no "
                           "longer those that answers were begun with: end the service and start it again",

@@ -20,9 +20,9 @@ class kept_file {
   int descriptor() const { return descriptor_; }
 
   // Errors: unavailable where it has been written to since it was opened: a process that reads it now would
-  // have other weights. One whose times alone have changed is the same: then its first mebibyte and some
-  // pages in each part of the rest are compared, not all of it.
-  result<void> check_unchanged() const;
+  // have other weights. Where they lie packed elsewhere (`are_weights_kept`) it may have another time: then
+  // its first mebibyte and some pages in each part of the rest are compared, not all of it.
+  result<void> check_unchanged(bool are_weights_kept) const;
 
  private:
   struct version {

@@ -21,7 +21,7 @@ using runner_program = child_program;
 // Gone with its last owner, of whom each executor is one. Calls: one thread at a time.
 class runner_process : public std::enable_shared_from_this<runner_process> {
  public:
-  // `files`: descriptors that it inherits. Errors: resource_exhausted, io_error.
+  // `files`: descriptors that it inherits. Errors: resource_exhausted, unavailable.
   static result<std::shared_ptr<runner_process>> start(const runner_program& program,
                                                        std::span<const int> files);
 

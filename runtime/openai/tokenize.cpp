@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/openai/answer_parts.hpp"
+#include "runtime/json/json_writer.hpp"
 #include "runtime/openai/field_reader.hpp"
 #include "runtime/openai/messages.hpp"
 #include "runtime/openai/tools.hpp"
@@ -48,25 +48,6 @@ result<std::vector<token_id>> parse_detokenize(const json& body, const request_c
     return fail(error_code::invalid_argument, "tokens must be an array of token ids", "tokens");
   }
   return read_token_ids(*tokens, context.vocab_size, "tokens");
-}
-
-std::string tokenize_answer(std::span<const token_id> tokens, const std::vector<std::string>* token_strs,
-                            std::int32_t max_model_len) {
-  std::string body;
-  json_writer out(body);
-  out.begin_object().key("count").integer(static_cast<std::int64_t>(tokens.size()));
-  out.key("max_model_len").integer(max_model_len).key("tokens");
-  write_ids(out, tokens);
-  out.key("token_strs");
-  if (token_strs == nullptr) {
-    out.null();
-  } else {
-    out.begin_array();
-    for (const std::string& text : *token_strs) out.string(text);
-    out.end_array();
-  }
-  out.end_object();
-  return body;
 }
 
 std::string detokenize_answer(std::string_view text) {

@@ -1,7 +1,6 @@
 // Bodies of /tokenize and /detokenize in vLLM's shape.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,9 +22,6 @@ result<tokenize_request> parse_tokenize(const json& body, const request_context&
 // {"tokens": [...]}
 result<std::vector<token_id>> parse_detokenize(const json& body, const request_context& context);
 
-// {"count", "max_model_len", "tokens", "token_strs"}; without `token_strs` that member is null.
-std::string tokenize_answer(std::span<const token_id> tokens, const std::vector<std::string>* token_strs,
-                            std::int32_t max_model_len);
 // {"prompt"}
 std::string detokenize_answer(std::string_view text);
 

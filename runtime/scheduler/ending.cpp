@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -71,12 +73,7 @@ scheduler_output scheduler::state::end(request_id id, finish_reason reason, std:
   return output;
 }
 
-// In the order of their ids, and those that come later are refused.
-scheduler_output scheduler::state::end_answers(request_id first, const error& failure) {
-  remember_refused(first);
-  std::vector<request_id> answers;
-  for (const auto& [id, who] : requests)
-    if (who->details->first_answer == first) answers.push_back(id);
+scheduler_output scheduler::state::end_answers(std::vector<request_id> answers, const error& failure) {
   std::sort(answers.begin(), answers.end());
   scheduler_output output;
   for (const request_id id : answers) output.add_ended(end(id, finish_reason::error, failure));
@@ -99,23 +96,34 @@ scheduler_output scheduler::state::expire(steady_time time) {
   scheduler_output output;
   while (!deadlines.empty() && deadlines.begin()->first <= time)
     output.add_ended(end(deadlines.begin()->second, finish_reason::timeout, std::nullopt));
-  while (!queue_deadlines.empty() && queue_deadlines.begin()->first <= time) {
-    const sequence& who = *requests.at(queue_deadlines.begin()->second);
-    const std::int32_t waited = seconds_between(who.details->arrival, time);
+  for (auto& [first, answers] : late_answers(time)) {
+    const steady_time arrival = requests.at(first)->details->arrival;
     error failure{error_code::unavailable,
                   fmt::format("the request has waited for {:.1f} s and its turn has not come",
-                              std::chrono::duration<double>(time - who.details->arrival).count())};
-    failure.retry_after = waited;
-    const bool has_begun = std::ranges::any_of(requests, [&who](const auto& one) {
-      return one.second->details->first_answer == who.id && one.second->details->admitted_once;
-    });
-    if (has_begun) {
-      output.add_ended(end(who.id, finish_reason::error, std::move(failure)));
-    } else {
-      output.add_ended(end_answers(who.id, failure));
-    }
+                              std::chrono::duration<double>(time - arrival).count())};
+    failure.retry_after = seconds_between(arrival, time);
+    if (answers.size() > 1) remember_refused(first);
+    output.add_ended(end_answers(std::move(answers), failure));
   }
   return output;
+}
+
+// All answers of those whose queue deadline has passed, or that one alone where another has begun.
+std::map<request_id, std::vector<request_id>> scheduler::state::late_answers(steady_time time) const {
+  std::map<request_id, std::vector<request_id>> late;
+  for (auto each = queue_deadlines.begin(); each != queue_deadlines.end() && each->first <= time; ++each)
+    late[each->second];
+  if (late.empty()) return late;
+  std::set<request_id> begun;
+  for (const auto& [id, who] : requests) {
+    const auto found = late.find(who->details->first_answer);
+    if (found == late.end()) continue;
+    found->second.push_back(id);
+    if (who->details->admitted_once) begun.insert(found->first);
+  }
+  for (auto& [first, answers] : late)
+    if (answers.empty() || begun.contains(first)) answers = {first};
+  return late;
 }
 
 std::int32_t scheduler::state::seconds_between(steady_time from, steady_time to) {

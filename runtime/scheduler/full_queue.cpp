@@ -51,7 +51,11 @@ scheduler_output scheduler::state::displace(request_id first, steady_time now) {
                   "priority number has taken this one's place; try again later",
                   limits.max_num_queued_requests)};
   failure.retry_after = seconds_the_next_waits(now);
-  return end_answers(first, failure);
+  remember_refused(first);
+  std::vector<request_id> answers;
+  for (const auto& [id, who] : requests)
+    if (who->details->first_answer == first) answers.push_back(id);
+  return end_answers(std::move(answers), failure);
 }
 
 tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) const {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "runtime/scheduler/scheduler_state.hpp"
 
@@ -50,6 +51,27 @@ void scheduler::state::make_room_for_refused(std::vector<block_release>& release
   planned.filter([](const planned_rows& rows) { return rows.who->running; });
 }
 
+namespace {
+
+// Of one of those that run, whatever is thrown meanwhile. The list keeps its room.
+class absence {
+ public:
+  absence(std::vector<sequence*>& running, std::size_t place)
+      : running_(running), at_(running.begin() + static_cast<std::ptrdiff_t>(place)), who_(*at_) {
+    at_ = running_.erase(at_);
+  }
+  ~absence() { running_.insert(at_, who_); }
+  absence(const absence&) = delete;
+  absence& operator=(const absence&) = delete;
+
+ private:
+  std::vector<sequence*>& running_;
+  std::vector<sequence*>::iterator at_;
+  sequence* who_;
+};
+
+}  // namespace
+
 // There are no more places than the step has tokens. One of them a step is enough: each admission asks again.
 // Whether the first would begin is seen by planning the step without the worst; where more run than there are
 // places now, it would once others have left.
@@ -62,12 +84,13 @@ std::int32_t scheduler::state::make_place_for_first(std::int32_t left, const seq
   const sequence* const first = first_to_admit();
   if (first == nullptr || !waiting->preempts(*first, *running[*worst])) return left;
   if (running.size() < places && rows_of_waiting(*first, left) > 0) return left;
-  const auto at = running.begin() + static_cast<std::ptrdiff_t>(*worst);
-  sequence* const victim = *at;
-  running.erase(at);
-  const std::int32_t left_without = plan_running(turn);
-  const bool would_begin = running.size() >= places || rows_of_waiting(*first, left_without) > 0;
-  running.insert(at, victim);
+  std::int32_t left_without = 0;
+  bool would_begin = false;
+  {
+    const absence without(running, *worst);
+    left_without = plan_running(turn);
+    would_begin = running.size() >= places || rows_of_waiting(*first, left_without) > 0;
+  }
   if (!would_begin) return plan_running(turn);
   preempt(*worst, owed_releases);
   return left_without;

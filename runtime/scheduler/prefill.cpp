@@ -35,7 +35,8 @@ void scheduler::state::plan_long_prompts(std::int32_t kept, std::int32_t& budget
   }
 }
 
-// Those that give way last come first. An insertion sort: there are few, and it takes no memory.
+// Those that give way last come first. An insertion sort: there are no more than may run, it takes no memory,
+// and leaves in their order whom no policy tells apart.
 void scheduler::state::rank_long_prompts() {
   if (long_prompts.size() <= static_cast<std::size_t>(limits.max_num_partial_prefills)) return;
   const auto goes_before = [this](const sequence* a, const sequence* b) {

@@ -5,6 +5,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -192,7 +193,9 @@ struct scheduler::state {
   static void add_end(const sequence& who, finish_reason reason, std::optional<error> failure,
                       scheduler_output& output);
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure);
-  scheduler_output end_answers(request_id first, const error& failure);  // all that there are
+  // In the order of their ids.
+  scheduler_output end_answers(std::vector<request_id> answers, const error& failure);
+  std::map<request_id, std::vector<request_id>> late_answers(steady_time time) const;
   scheduler_output stopped(request_id id);
   scheduler_output expire(steady_time time);
   // Takes a request out of the table, the deadlines and the waiting queue. Where it runs, it stays in

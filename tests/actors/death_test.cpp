@@ -280,6 +280,10 @@ TEST(Death, OfTheRunnerWhereTheSystemStartsNoThreadIsFollowedByAnotherWhenItDoes
   refusals = 12;
   stage.kill(stage.roster().model_runner);
   stage.run();
+  for (int i = 0; i < 20; ++i) {
+    stage.advance(std::chrono::seconds(5));
+    stage.run();
+  }
   EXPECT_EQ(refusals, 0);
   ASSERT_EQ(who->ends.size(), 1U);
   EXPECT_EQ(who->ends[0].reason, finish_reason::length);

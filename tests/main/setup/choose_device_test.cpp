@@ -37,23 +37,6 @@ TEST(ChooseDevice, TakesADeviceWhereThereIsOneAndWhatIsUsualThere) {
   }
 }
 
-TEST(ChooseDevice, TellsBeforeItAsksTheDriverAndOnlyThen) {
-  std::vector<std::string> told;
-  const auto observer = [&told](const std::string& what) { told.push_back(what); };
-  cuda_support cuda;
-  cuda.find = [&told](std::int32_t) -> result<std::string> {
-    told.emplace_back("asked");
-    return std::string("a device");
-  };
-  for (const char* device : {"cpu", "auto"}) {
-    config::loaded_settings loaded = settings(device);
-    EXPECT_TRUE(choose_device(loaded, cuda, observer));
-  }
-  config::loaded_settings loaded = settings("auto");
-  EXPECT_TRUE(choose_device(loaded, cuda_support{}, observer));
-  EXPECT_EQ(told, (std::vector<std::string>{"the CUDA device", "asked"}));
-}
-
 TEST(ChooseDevice, LeavesWhatSomebodyHasSet) {
   config::loaded_settings loaded = settings("cuda");
   loaded.values.max_num_seqs = 64;

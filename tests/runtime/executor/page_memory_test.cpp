@@ -75,7 +75,7 @@ TEST(page_memory, that_cannot_be_mapped_leaves_no_address_taken) {
   for (int i = 0; i < 4; ++i) {
     const auto refused = page_memory::map_shared(read_only, true);
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().code, error_code::io_error);
+    EXPECT_EQ(refused.error().code, error_code::unavailable);
   }
   EXPECT_LT(size_of_this_process(), before + bytes);
   ::close(read_only);

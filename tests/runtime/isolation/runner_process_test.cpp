@@ -443,7 +443,7 @@ TEST_F(runner_processes, leave_nothing_behind) {
 
 TEST_F(runner_processes, say_why_they_cannot_begin) {
   EXPECT_EQ(runner_process::start({"/nowhere/troupe", {"troupe"}}, file.descriptors()).error().code,
-            error_code::io_error);
+            error_code::unavailable);
   const auto refused = (*runner_process::start(program("none"), file.descriptors()))->open(setup());
   EXPECT_EQ(refused.error().code, error_code::resource_exhausted);
   EXPECT_EQ(refused.error().message, "no executor today");

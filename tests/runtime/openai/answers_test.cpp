@@ -413,11 +413,6 @@ TEST(tokenize, parses_and_answers_in_vllm_s_shape) {
                            R"({"messages":[]})", R"({"prompt":"x","model":"y"})"}) {
     EXPECT_FALSE(parse_tokenize(json::parse(body), context).has_value()) << body;
   }
-  const std::vector<token_id> ids = {1, 2};
-  const std::vector<std::string> strings = {"a", "\xFF"};
-  EXPECT_EQ(tokenize_answer(ids, nullptr, 8),
-            R"({"count":2,"max_model_len":8,"tokens":[1,2],"token_strs":null})");
-  EXPECT_EQ(nlohmann::json::parse(tokenize_answer(ids, &strings, 8))["token_strs"].size(), 2U);
 }
 
 TEST(detokenize, takes_ids_of_the_vocabulary) {

@@ -1,4 +1,4 @@
-#include "actors/net/tokenize_pieces.hpp"
+#include "runtime/openai/tokenize_answer.hpp"
 
 #include <fmt/format.h>
 
@@ -7,13 +7,13 @@
 
 #include "runtime/json/json_writer.hpp"
 
-namespace troupe::net {
+namespace troupe::openai {
 
-tokenize_pieces::tokenize_pieces(std::vector<token_id> tokens, openai::token_namer text_of,
+tokenize_answer::tokenize_answer(std::vector<token_id> tokens, token_namer text_of,
                                  std::int32_t max_model_len)
     : tokens_(std::move(tokens)), text_of_(std::move(text_of)), max_model_len_(max_model_len) {}
 
-std::string tokenize_pieces::next(std::size_t bytes) {
+std::string tokenize_answer::next(std::size_t bytes) {
   std::string out;
   if (part_ == part::head) write_head(out);
   if (part_ == part::ids) write_ids(out, bytes);
@@ -21,13 +21,13 @@ std::string tokenize_pieces::next(std::size_t bytes) {
   return out;
 }
 
-void tokenize_pieces::write_head(std::string& out) {
+void tokenize_answer::write_head(std::string& out) {
   fmt::format_to(std::back_inserter(out), R"({{"count":{},"max_model_len":{},"tokens":[)", tokens_.size(),
                  max_model_len_);
   part_ = part::ids;
 }
 
-void tokenize_pieces::write_ids(std::string& out, std::size_t bytes) {
+void tokenize_answer::write_ids(std::string& out, std::size_t bytes) {
   for (; at_ < tokens_.size() && out.size() < bytes; ++at_)
     fmt::format_to(std::back_inserter(out), "{}{}", at_ == 0 ? "" : ",", tokens_[at_]);
   if (at_ < tokens_.size()) return;
@@ -36,7 +36,7 @@ void tokenize_pieces::write_ids(std::string& out, std::size_t bytes) {
   at_ = 0;
 }
 
-void tokenize_pieces::write_texts(std::string& out, std::size_t bytes) {
+void tokenize_answer::write_texts(std::string& out, std::size_t bytes) {
   for (; at_ < tokens_.size() && out.size() < bytes; ++at_) {
     if (at_ > 0) out += ',';
     append_json_string(out, text_of_(tokens_[at_]));
@@ -46,4 +46,4 @@ void tokenize_pieces::write_texts(std::string& out, std::size_t bytes) {
   part_ = part::end;
 }
 
-}  // namespace troupe::net
+}  // namespace troupe::openai

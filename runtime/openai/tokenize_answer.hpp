@@ -1,4 +1,5 @@
-// A large answer of /tokenize, written a piece at a time: as a whole it is many times as long as its request.
+// The answer of /tokenize in vLLM's shape, written a piece at a time: as a whole it is many times as long as
+// its request.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,13 +9,13 @@
 #include "runtime/openai/logprobs.hpp"
 #include "runtime/request.hpp"
 
-namespace troupe::net {
+namespace troupe::openai {
 
-// One behind the other they are what openai::tokenize_answer makes of the same.
-class tokenize_pieces {
+// {"count", "max_model_len", "tokens", "token_strs"}
+class tokenize_answer {
  public:
-  // `text_of`: of each token, for "token_strs"; empty: without them.
-  tokenize_pieces(std::vector<token_id> tokens, openai::token_namer text_of, std::int32_t max_model_len);
+  // `text_of`: of each token, for "token_strs"; empty: that member is null.
+  tokenize_answer(std::vector<token_id> tokens, token_namer text_of, std::int32_t max_model_len);
 
   // The next piece, of `bytes` or a token more; empty: there is none.
   std::string next(std::size_t bytes);
@@ -26,10 +27,10 @@ class tokenize_pieces {
   void write_texts(std::string& out, std::size_t bytes);
 
   std::vector<token_id> tokens_;
-  openai::token_namer text_of_;
+  token_namer text_of_;
   std::int32_t max_model_len_;
   part part_ = part::head;
   std::size_t at_ = 0;  // the next token of this part
 };
 
-}  // namespace troupe::net
+}  // namespace troupe::openai
