@@ -11,6 +11,7 @@
 #include "actors/company_metrics.hpp"
 #include "actors/company_state.hpp"
 #include "actors/supervisor.hpp"
+#include "actors/time_of_day.hpp"
 #include "runtime/isolation/child_process.hpp"
 #include "runtime/openai/tokenizer_info.hpp"
 #include "runtime/supervision/thread_room.hpp"
@@ -60,8 +61,7 @@ net::model_card card_of(const company_options& options, const loaded_engine& eng
   card.aliases = options.served_aliases;
   card.max_model_len = engine.max_model_len;
   card.vocab_size = engine.vocabulary->vocab_size();
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  card.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  card.created = time_of_day();
   card.tokenizer_info =
       std::make_shared<const std::string>(openai::tokenizer_info_answer(*engine.vocabulary, *engine.chat));
   return card;

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <exception>
 #include <utility>
 
@@ -15,9 +14,6 @@
 
 namespace troupe {
 namespace {
-
-// What a device takes the place of: one of its kind, or a CUDA device that does not come back.
-enum class comeback : std::uint8_t { cuda, cpu, cpu_for_cuda };
 
 // Drafts are no reason to end: without them the same is served. `start` gives null where they are over.
 template <class Start>
@@ -38,8 +34,7 @@ auto start_draft(const Start& start) -> typename decltype(start())::value_type t
 // chosen to; on the CPU that would only take time, and the cache has the size that it had: its memory comes
 // page after page, so that whoever took some meanwhile is no reason to serve nobody.
 result<void> take_memory_anew(executor& device, const executor* drafting, const device_plan& plan,
-                              comeback kind) {
-  const bool is_cuda = kind == comeback::cuda;
+                              bool is_cuda) {
   if (auto room = device.reserve_steps(plan.padded.rows, plan.padded.sequences); !room) return room;
   if (is_cuda) {
     device.use_choices(plan.choices);
@@ -50,7 +45,7 @@ result<void> take_memory_anew(executor& device, const executor* drafting, const 
   // without them the cache would be larger, and whoever hands out its blocks would have to be started anew.
   const bool is_alike = plan.draft.has_value() == (drafting != nullptr);
   if (is_cuda && is_alike) claim.most_blocks = plan.num_blocks;
-  claim.is_granted = kind == comeback::cpu;
+  claim.is_granted = !plan.options.cuda;  // the CPU that takes a CUDA device's place has been granted nothing
   if (auto taken = device.take_kv_cache(claim); !taken) return taken;
   const kv_layout layout = device.layout();
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
@@ -61,7 +56,7 @@ result<void> take_memory_anew(executor& device, const executor* drafting, const 
 }
 
 result<runner_device> start_anew(const device_plan& plan, const engine_options& options,
-                                 const cpu_executor_options& cpu, bool with_draft, comeback kind) {
+                                 const cpu_executor_options& cpu, bool with_draft) {
   auto device = load_target(*plan.place, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   std::shared_ptr<executor> drafting;  // first, so that all else is measured beside it
@@ -70,11 +65,11 @@ result<runner_device> start_anew(const device_plan& plan, const engine_options& 
       return open_draft_device(*plan.place, *plan.draft, options, plan.target.max_model_len,
                                plan.draft_choices);
     });
-  auto taken = take_memory_anew(**device, drafting.get(), plan, kind);
+  auto taken = take_memory_anew(**device, drafting.get(), plan, options.cuda.has_value());
   if (!taken && drafting) {
     spdlog::warn("{}: there are no drafts any more", taken.error().message);
     drafting.reset();
-    taken = take_memory_anew(**device, nullptr, plan, kind);
+    taken = take_memory_anew(**device, nullptr, plan, options.cuda.has_value());
   }
   if (!taken) return tl::unexpected<error>(taken.error());
   runner_device started{std::move(*device), nullptr};
@@ -94,8 +89,7 @@ result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_e
 }
 
 result<runner_device> reopen(const device_plan& plan, bool with_draft) {
-  const comeback kind = plan.options.cuda ? comeback::cuda : comeback::cpu;
-  auto started = start_anew(plan, plan.options, plan.cpu, with_draft, kind);
+  auto started = start_anew(plan, plan.options, plan.cpu, with_draft);
   if (started) use_kept_tuning(*started->target, plan.tuned_for, plan.tuning_file);
   return started;
 }
@@ -106,7 +100,7 @@ result<runner_device> reopen_on_cpu(const device_plan& plan, bool with_draft) {
   on_cpu.cuda.reset();
   on_cpu.dtype = plan.last_resort->dtype;
   on_cpu.kv_cache_dtype = plan.last_resort->kv_cache_dtype;
-  auto started = start_anew(plan, on_cpu, *plan.last_resort, with_draft, comeback::cpu_for_cuda);
+  auto started = start_anew(plan, on_cpu, *plan.last_resort, with_draft);
   if (!started) return started;
   const tuning_key key = tuning_key_of(*started->target, on_cpu.threads);
   use_kept_tuning(*started->target, key, tuning_path(key, on_cpu.tuning_file, on_cpu.tuning_folder));

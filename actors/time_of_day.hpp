@@ -1,4 +1,5 @@
-// The date for chat templates that tell it to the model. It is a part of the prompt and decides nothing here.
+// The date: for chat templates that tell it to the model, as a part of the prompt, and of the service's
+// start. It decides nothing here.
 #pragma once
 #include <cstdint>
 #include <ctime>

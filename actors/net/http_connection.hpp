@@ -83,6 +83,11 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   // Empties `body`. Errors: unavailable where the engine is not ready; those of the parser.
   asio::awaitable<result<openai::parsed_request>> parse_ready(resource target, json& body,
                                                               const model_card& model);
+  template <class Parsed>
+  using text_parser = result<Parsed>(const json& body, const openai::request_context& context);
+  // Empties `body`. Errors: those of the parser.
+  template <class Parsed>
+  asio::awaitable<result<Parsed>> parse_text(json& body, text_parser<Parsed>* parser);
   // Answers with what `next` gives until it gives nothing, each piece made in the background and written
   // before the next one.
   asio::awaitable<bool> respond_in_pieces(const std::function<std::string()>& next);

@@ -16,15 +16,20 @@ constexpr std::size_t piece_bytes = 256U << 10U;
 
 }  // namespace
 
-asio::awaitable<bool> http_connection::tokenize(json& body, byte_budget::share& held) {
+template <class Parsed>
+asio::awaitable<result<Parsed>> http_connection::parse_text(json& body, text_parser<Parsed>* parser) {
   const model_card model = shared_->port.model();
-  result<openai::tokenize_request> parsed;
+  result<Parsed> parsed;
   const std::function<void()> parse = [&] {
-    parsed = openai::parse_tokenize(
-        body, {.model = model.id, .vocab_size = model.vocab_size, .aliases = model.aliases});
+    parsed = parser(body, {.model = model.id, .vocab_size = model.vocab_size, .aliases = model.aliases});
     body = nullptr;
   };
   co_await on_body(parse);
+  co_return parsed;
+}
+
+asio::awaitable<bool> http_connection::tokenize(json& body, byte_budget::share& held) {
+  auto parsed = co_await parse_text(body, openai::parse_tokenize);
   if (gone_) co_return false;
   if (!parsed) {
     const http_response refusal = error_response(parsed.error());
@@ -44,7 +49,8 @@ asio::awaitable<bool> http_connection::tokenize(json& body, byte_budget::share& 
   }
   openai::token_namer text_of;
   if (with_strings) text_of = [&port = shared_->port](token_id id) { return port.token_text(id); };
-  openai::tokenize_answer answer(std::move((*reply)->tokens), std::move(text_of), model.max_model_len);
+  openai::tokenize_answer answer(std::move((*reply)->tokens), std::move(text_of),
+                                 shared_->port.model().max_model_len);
   const std::function<std::string()> next = [&answer] { return answer.next(piece_bytes); };
   if (body_bytes_ >= background_worker::large_text) co_return co_await respond_in_pieces(next);
   http_response response;
@@ -81,14 +87,7 @@ asio::awaitable<bool> http_connection::respond_in_pieces(const std::function<std
 }
 
 asio::awaitable<bool> http_connection::detokenize(json& body, byte_budget::share& held) {
-  const model_card model = shared_->port.model();
-  result<std::vector<token_id>> tokens;
-  const std::function<void()> parse = [&] {
-    tokens = openai::parse_detokenize(
-        body, {.model = model.id, .vocab_size = model.vocab_size, .aliases = model.aliases});
-    body = nullptr;
-  };
-  co_await on_body(parse);
+  auto tokens = co_await parse_text(body, openai::parse_detokenize);
   if (gone_) co_return false;
   if (!tokens) {
     const http_response refusal = error_response(tokens.error());

@@ -30,12 +30,24 @@ dict::dict(std::vector<entry> entries) {
 }
 
 const value* dict::find(const dict_key& key) const {
-  if (!index_.empty()) {
-    const auto found = index_.find(key);
-    return found == index_.end() ? nullptr : &entries_[found->second].second;
-  }
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&key](const auto& entry) { return entry.first == key; });
+  if (index_.empty()) return find_entry([&key](const dict_key& each) { return each == key; });
+  const auto found = index_.find(key);
+  return found == index_.end() ? nullptr : &entries_[found->second].second;
+}
+
+// No key is made of a name that few entries are compared with: templates look for one at every turn.
+const value* dict::find(std::string_view key) const {
+  if (!index_.empty()) return find(dict_key(std::string(key)));
+  return find_entry([key](const dict_key& each) {
+    const auto* const text = std::get_if<std::string>(&each);
+    return text != nullptr && *text == key;
+  });
+}
+
+template <class Is>
+const value* dict::find_entry(Is is_it) const {
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) { return is_it(each.first); });
   return found == entries_.end() ? nullptr : &found->second;
 }
 
@@ -117,27 +129,27 @@ std::size_t value::size() const {
   return 0;
 }
 
-std::optional<value> from_json(const json& json, std::uint32_t depth) {
+std::optional<value> from_json(const json& document, std::uint32_t depth) {
   using kind = json::value_t;
   if (depth > value::max_depth) return std::nullopt;
-  switch (json.type()) {
+  switch (document.type()) {
     case kind::boolean:
-      return value::truth(json.get<bool>());
+      return value::truth(document.get<bool>());
     case kind::number_integer:
-      return value::of(json.get<std::int64_t>());
+      return value::of(document.get<std::int64_t>());
     case kind::number_unsigned: {
-      const auto number = json.get<std::uint64_t>();
+      const auto number = document.get<std::uint64_t>();
       if (number > INT64_MAX) return value(value::variant(static_cast<double>(number)));
       return value::of(static_cast<std::int64_t>(number));
     }
     case kind::number_float:
-      return value(value::variant(json.get<double>()));
+      return value(value::variant(document.get<double>()));
     case kind::string:
-      return value::of(json.get<std::string>());
+      return value::of(document.get<std::string>());
     case kind::array: {
       list items;
-      items.reserve(json.size());
-      for (const auto& element : json) {
+      items.reserve(document.size());
+      for (const auto& element : document) {
         auto item = from_json(element, depth + 1);
         if (!item) return std::nullopt;
         items.push_back(std::move(*item));
@@ -146,8 +158,8 @@ std::optional<value> from_json(const json& json, std::uint32_t depth) {
     }
     case kind::object: {
       std::vector<dict::entry> entries;
-      entries.reserve(json.size());
-      for (const auto& [key, element] : json.items()) {
+      entries.reserve(document.size());
+      for (const auto& [key, element] : document.items()) {
         auto item = from_json(element, depth + 1);
         if (!item) return std::nullopt;
         entries.emplace_back(key, std::move(*item));

@@ -38,10 +38,13 @@ class dict {
   // The first place of a key and its last value count, as in Python.
   explicit dict(std::vector<entry> entries);
   const value* find(const dict_key& key) const;
-  const value* find(std::string_view key) const { return find(dict_key(std::string(key))); }
+  const value* find(std::string_view key) const;
   const std::vector<entry>& entries() const { return entries_; }
 
  private:
+  template <class Is>
+  const value* find_entry(Is is_it) const;  // the first of whose key `is_it` says so
+
   std::vector<entry> entries_;
   std::unordered_map<dict_key, std::size_t> index_;
 };
@@ -117,6 +120,6 @@ std::optional<dict_key> key_of(const value& given);
 value value_of(const dict_key& key);
 
 // Nothing where the document is nested too deeply.
-std::optional<value> from_json(const json& json, std::uint32_t depth = 0);
+std::optional<value> from_json(const json& document, std::uint32_t depth = 0);
 
 }  // namespace troupe::jinja

@@ -39,10 +39,10 @@ class greeter final : public connection {
   tcp::socket socket_;
 };
 
-// Shows never who it is, and stays until it is closed.
-class newcomer final : public connection {
+// Stays until it is closed.
+class lingerer : public connection {
  public:
-  explicit newcomer(tcp::socket socket) : socket_(std::move(socket)) {}
+  explicit lingerer(tcp::socket socket) : socket_(std::move(socket)) {}
   asio::awaitable<void> run() override {
     char nothing = 0;
     co_await asio::async_read(socket_, asio::buffer(&nothing, 1), no_throw);
@@ -52,33 +52,26 @@ class newcomer final : public connection {
     asio_error ignored;
     socket_.close(ignored);
   }
+
+ protected:
+  const std::chrono::steady_clock::time_point came_ = std::chrono::steady_clock::now();
+
+ private:
+  tcp::socket socket_;
+};
+
+// Shows never who it is.
+struct newcomer final : lingerer {
+  using lingerer::lingerer;
   std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const override {
     return came_;
   }
-
- private:
-  tcp::socket socket_;
-  const std::chrono::steady_clock::time_point came_ = std::chrono::steady_clock::now();
 };
 
-// Waits for its client's next request until it is closed.
-class waiter final : public connection {
- public:
-  explicit waiter(tcp::socket socket) : socket_(std::move(socket)) {}
-  asio::awaitable<void> run() override {
-    char nothing = 0;
-    co_await asio::async_read(socket_, asio::buffer(&nothing, 1), no_throw);
-  }
-  void finish(const ending&) override { close(); }
-  void close() override {
-    asio_error ignored;
-    socket_.close(ignored);
-  }
+// Waits for its client's next request.
+struct waiter final : lingerer {
+  using lingerer::lingerer;
   std::optional<std::chrono::steady_clock::time_point> idle_since() const override { return came_; }
-
- private:
-  tcp::socket socket_;
-  const std::chrono::steady_clock::time_point came_ = std::chrono::steady_clock::now();
 };
 
 // Cannot even begin: as where there is no memory for a coroutine.
