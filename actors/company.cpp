@@ -5,10 +5,10 @@
 #include <future>
 #include <utility>
 
+#include "actors/clients/http_gateway.hpp"
+#include "actors/clients/refusal_counter.hpp"
+#include "actors/clients/tcp_gateway.hpp"
 #include "actors/company_state.hpp"
-#include "actors/http_gateway.hpp"
-#include "actors/refusal_counter.hpp"
-#include "actors/tcp_gateway.hpp"
 
 namespace troupe {
 

@@ -11,8 +11,8 @@
 
 #include "actors/company_state.hpp"
 #include "actors/lost_part.hpp"
-#include "actors/net/abandonable_work.hpp"
 #include "actors/net/closed_port.hpp"
+#include "actors/net/sockets/abandonable_work.hpp"
 
 namespace troupe {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "actors/company_metrics.hpp"
 #include "actors/company_state.hpp"
-#include "actors/supervisor.hpp"
+#include "actors/supervisor/supervisor.hpp"
 #include "actors/time_of_day.hpp"
 #include "runtime/isolation/child_process.hpp"
 #include "runtime/openai/tokenizer_info.hpp"

@@ -7,11 +7,11 @@
 #include <optional>
 #include <vector>
 
-#include "actors/actor_port.hpp"
+#include "actors/clients/actor_port.hpp"
+#include "actors/clients/lasting_port.hpp"
 #include "actors/company.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/lasting_port.hpp"
-#include "actors/net/kept_listener.hpp"
+#include "actors/net/sockets/kept_listener.hpp"
 
 namespace troupe {
 

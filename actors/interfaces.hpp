@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/message_types.hpp"
+#include "actors/messaging/message_types.hpp"
 #include "runtime/generation_request.hpp"
 
 namespace troupe {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/client_calls.hpp"
+#include "actors/clients/client_calls.hpp"
 #include "actors/company_limits.hpp"
 #include "actors/drain_outcome.hpp"
 #include "runtime/drafting/draft.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "actors/company.hpp"
+#include "actors/net/admin/operator_commands.hpp"
 #include "actors/net/keys_in_force.hpp"
-#include "actors/net/operator_commands.hpp"
 #include "main/reloader.hpp"
 
 namespace troupe::cli {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "actors/net/request_log.hpp"
+#include "actors/net/telemetry/request_log.hpp"
 #include "config/settings.hpp"
 
 namespace troupe::cli {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "actors/company.hpp"
+#include "actors/net/admin/operator_commands.hpp"
 #include "actors/net/keys_in_force.hpp"
-#include "actors/net/operator_commands.hpp"
-#include "actors/net/request_log.hpp"
+#include "actors/net/telemetry/request_log.hpp"
 #include "config/load.hpp"
 #include "main/service_manager.hpp"
 #include "main/settings_reader.hpp"

@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "actors/net/kept_listener.hpp"
 #include "actors/net/last_words.hpp"
+#include "actors/net/sockets/kept_listener.hpp"
 #include "config/values.hpp"
 #include "main/exit_code.hpp"
 #include "main/logging.hpp"

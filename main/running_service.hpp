@@ -9,9 +9,9 @@
 #include <tl/expected.hpp>
 
 #include "actors/company.hpp"
-#include "actors/net/admin_server.hpp"
+#include "actors/net/admin/admin_server.hpp"
 #include "actors/net/keys_in_force.hpp"
-#include "actors/net/request_log.hpp"
+#include "actors/net/telemetry/request_log.hpp"
 #include "config/load.hpp"
 #include "main/admin_service.hpp"
 #include "main/end_guard.hpp"

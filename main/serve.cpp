@@ -14,12 +14,12 @@
 #include <utility>
 
 #include "actors/chaos.hpp"
+#include "actors/clients/refusal_counter.hpp"
 #include "actors/company.hpp"
 #include "actors/company_metrics.hpp"
+#include "actors/net/http/loading_server.hpp"
 #include "actors/net/keys_in_force.hpp"
-#include "actors/net/listener.hpp"
-#include "actors/net/loading_server.hpp"
-#include "actors/refusal_counter.hpp"
+#include "actors/net/sockets/listener.hpp"
 #include "config/admin_key.hpp"
 #include "config/flags.hpp"
 #include "main/commands.hpp"

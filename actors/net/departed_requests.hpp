@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "actors/net/live_generation.hpp"
-#include "actors/net/request_tracker.hpp"
+#include "actors/net/telemetry/request_tracker.hpp"
 
 namespace troupe::net {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actors/net/engine_port.hpp"
-#include "actors/net/mailbox.hpp"
+#include "actors/net/sockets/mailbox.hpp"
 #include "runtime/generation_request.hpp"
 
 namespace troupe::net {

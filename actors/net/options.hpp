@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/net/request_observer.hpp"
+#include "actors/net/telemetry/request_observer.hpp"
 
 namespace troupe::net {
 

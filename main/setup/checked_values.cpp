@@ -1,7 +1,7 @@
 #include "main/setup/checked_values.hpp"
 
-#include "actors/load_chat_template.hpp"
-#include "actors/net/cross_origin.hpp"
+#include "actors/net/http/cross_origin.hpp"
+#include "actors/start/load_chat_template.hpp"
 #include "main/setup/trace_options.hpp"
 #include "runtime/bucketing/bucket_file.hpp"
 #include "runtime/bucketing/text_file.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "actors/chaos.hpp"
-#include "actors/net/cross_origin.hpp"
+#include "actors/net/http/cross_origin.hpp"
 #include "main/setup/bucketing_options.hpp"
 #include "main/setup/cuda_support.hpp"
 #include "main/setup/default_model.hpp"

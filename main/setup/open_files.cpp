@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "actors/net/accept_clients.hpp"
-#include "actors/net/http_server.hpp"
-#include "actors/net/socket_server.hpp"
+#include "actors/net/http/http_server.hpp"
+#include "actors/net/sockets/accept_clients.hpp"
+#include "actors/net/sockets/socket_server.hpp"
 
 namespace troupe {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "actors/net/trace_exporter.hpp"
+#include "actors/net/telemetry/trace_exporter.hpp"
 #include "config/settings.hpp"
 #include "runtime/result.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "actors/step_work.hpp"
+#include "actors/scheduler/step_work.hpp"
 
 namespace troupe::test {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/actor_port.hpp"
+#include "actors/clients/actor_port.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/supervisor.hpp"
+#include "actors/supervisor/supervisor.hpp"
 #include "runtime/executor/null_executor.hpp"
 
 namespace troupe::test {

@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "actors/gateway.hpp"
-#include "actors/kv_cache.hpp"
-#include "actors/scheduler.hpp"
-#include "actors/structured_output.hpp"
+#include "actors/clients/gateway.hpp"
+#include "actors/grammars/structured_output.hpp"
+#include "actors/kv_cache/kv_cache.hpp"
+#include "actors/scheduler/scheduler.hpp"
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"

@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "actors/http_gateway.hpp"
+#include "actors/clients/http_gateway.hpp"
+#include "actors/clients/socket_gateway.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/options.hpp"
-#include "actors/socket_gateway.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
 #include "runtime/grammar/grammar_spec.hpp"

@@ -8,7 +8,7 @@
 
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_members_fixture.hpp"
-#include "tests/actors/drafting_fixture.hpp"
+#include "tests/actors/drafter/drafting_fixture.hpp"
 
 namespace troupe::test {
 namespace {

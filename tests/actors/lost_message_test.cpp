@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/scheduler.hpp"
-#include "actors/socket_gateway.hpp"
+#include "actors/clients/socket_gateway.hpp"
+#include "actors/scheduler/scheduler.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
 #include "tests/actors/company_members_fixture.hpp"
 

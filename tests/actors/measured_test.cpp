@@ -1,5 +1,5 @@
 // What a measured actor tells of its messages.
-#include "actors/measured.hpp"
+#include "actors/messaging/measured.hpp"
 
 #include <gtest/gtest.h>
 

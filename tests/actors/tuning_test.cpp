@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "actors/load_engine.hpp"
+#include "actors/start/load_engine.hpp"
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/tuning_file.hpp"
 #include "runtime/model/model.hpp"

@@ -73,7 +73,7 @@ def test_runtime_reads_no_clock_and_no_randomness():
 def test_the_time_of_day_is_told_and_decides_nothing():
     """A clock may be set back while the service runs. These five tell dates: a header, `created`, the spans of a trace,
     and those of the start of the process and of the prompts that chat templates write."""
-    tellers = {"actors/net/http_message.cpp", "actors/net/http_answers.cpp", "actors/net/trace_exporter.cpp",
+    tellers = {"actors/net/http/http_message.cpp", "actors/net/http/http_answers.cpp", "actors/net/telemetry/trace_exporter.cpp",
                "actors/time_of_day.cpp"}
     wall = re.compile(r"system_clock|high_resolution_clock|utc_clock|gettimeofday|CLOCK_REALTIME|\btime\((?:NULL|nullptr|0|&)")
     found = {str(p.relative_to(ROOT)) for p in sources() if not str(p.relative_to(ROOT)).startswith("tests/") and wall.search(p.read_text())}

@@ -6,8 +6,8 @@
 
 #include "actors/net/keys_in_force.hpp"
 #include "runtime/json/json.hpp"
-#include "tests/actors/net/http_server_fixture.hpp"
-#include "tests/actors/net/tcp_server_fixture.hpp"
+#include "tests/actors/net/http/http_server_fixture.hpp"
+#include "tests/actors/net/tcp/tcp_server_fixture.hpp"
 
 namespace troupe::net::testing {
 namespace {

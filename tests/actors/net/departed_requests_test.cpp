@@ -5,12 +5,12 @@
 #include <optional>
 #include <thread>
 
-#include "actors/net/http_server.hpp"
-#include "actors/net/tcp_server.hpp"
-#include "tests/actors/net/frame_client_fixture.hpp"
-#include "tests/actors/net/observed_requests_fixture.hpp"
+#include "actors/net/http/http_server.hpp"
+#include "actors/net/tcp/tcp_server.hpp"
 #include "tests/actors/net/raw_client_fixture.hpp"
 #include "tests/actors/net/scripted_engine_fixture.hpp"
+#include "tests/actors/net/tcp/frame_client_fixture.hpp"
+#include "tests/actors/net/telemetry/observed_requests_fixture.hpp"
 
 namespace troupe::net::testing {
 namespace {
