@@ -16,7 +16,7 @@
 #include "runtime/executor/warm_up.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/grammar/compiled_grammar.hpp"
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/request.hpp"
 #include "runtime/scheduler/scheduler.hpp"

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/matcher.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "runtime/grammar/token_trie.hpp"
 
 namespace troupe::cli {

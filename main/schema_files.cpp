@@ -12,8 +12,8 @@
 
 #include "main/json_dumps.hpp"
 #include "runtime/bucketing/text_file.hpp"
-#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/matcher.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "runtime/json/exact_number.hpp"
 #include "runtime/json/json.hpp"
 #include "runtime/json/json_reader.hpp"

@@ -20,7 +20,7 @@ enum class finish_reason { stop, length, abort, timeout, error };
 // The wire's word for a reason: "stop", "length", "abort", "timeout", "error".
 const char* to_string(finish_reason reason);
 
-struct grammar_spec;  // runtime/grammar/grammar_spec.hpp
+struct grammar_spec;  // runtime/grammar/specification/grammar_spec.hpp
 
 // vLLM's names and meanings. Ranges are checked by validate() in sampling/sampler.hpp.
 struct sampling_params {

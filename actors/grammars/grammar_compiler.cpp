@@ -9,7 +9,7 @@
 #include "actors/messaging/measured.hpp"
 #include "actors/net/sockets/abandonable_work.hpp"
 #include "actors/net/sockets/thread_priority.hpp"
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 
 namespace troupe {
 

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/grammar/grammar_cache.hpp"
 #include "runtime/grammar/grammar_sessions.hpp"
 #include "runtime/grammar/limits.hpp"
+#include "runtime/grammar/specification/grammar_cache.hpp"
 
 namespace troupe {
 

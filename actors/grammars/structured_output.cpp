@@ -6,7 +6,7 @@
 
 #include "actors/lost_part.hpp"
 #include "actors/messaging/measured.hpp"
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 
 namespace troupe {
 void structured_output_state::start(structured_output_parts parts) {

@@ -11,9 +11,9 @@
 #include "actors/interfaces.hpp"
 #include "actors/messaging/outbox.hpp"
 #include "metrics/engine_metrics.hpp"
-#include "runtime/grammar/compile_queue.hpp"
 #include "runtime/grammar/grammar_sessions.hpp"
 #include "runtime/grammar/mask_team.hpp"
+#include "runtime/grammar/specification/compile_queue.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {

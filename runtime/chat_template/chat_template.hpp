@@ -39,7 +39,8 @@ class chat_template {
 
   std::string_view source() const;
 
-  // Whether it offers `tools` and has their calls written in the form of runtime/grammar/tool_calls.hpp.
+  // Whether it offers `tools` and has their calls written in the form of
+  // runtime/grammar/notations/tool_calls.hpp.
   bool writes_tool_calls() const;
 
   // Whether it is one of a model that may reason before it answers (runtime/reasoning.hpp): by its words, or

@@ -6,7 +6,7 @@
 
 #include "runtime/engine/dispatch_step.hpp"
 #include "runtime/executor/check_batch.hpp"
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 
 namespace troupe {
 

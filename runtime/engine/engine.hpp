@@ -7,8 +7,8 @@
 
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/token_feed.hpp"
-#include "runtime/grammar/grammar_cache.hpp"
 #include "runtime/grammar/grammar_sessions.hpp"
+#include "runtime/grammar/specification/grammar_cache.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/grammar/tool_call_form.hpp"
+#include "runtime/grammar/notations/tool_call_form.hpp"
 #include "runtime/json/json.hpp"
 
 namespace troupe {

@@ -7,7 +7,7 @@ namespace troupe {
 // `messages`: an array of objects whose contents are strings (openai::read_messages), their calls' arguments
 // objects; `tools`: an array, or null for none. The tools and how to call them are added to the system
 // message, or become one; an assistant's calls are written out behind its text, in the form of
-// runtime/grammar/tool_calls.hpp, and results become a user's message, together with what users say
+// runtime/grammar/notations/tool_calls.hpp, and results become a user's message, together with what users say
 // before the next answer, since there are templates that want users and assistants to take turns.
 void write_out_tools(json& messages, const json& tools);
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/gguf/gguf.hpp"
-#include "runtime/grammar/ebnf.hpp"
 #include "runtime/grammar/matcher.hpp"
+#include "runtime/grammar/notations/ebnf.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace {

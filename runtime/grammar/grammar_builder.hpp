@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "runtime/grammar/limits.hpp"
-#include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/regex/regex_store.hpp"
 #include "runtime/reasoning.hpp"
 
 namespace troupe::grammar {

@@ -9,7 +9,7 @@
 
 #include "runtime/grammar/id_index.hpp"
 #include "runtime/grammar/limits.hpp"
-#include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/regex/regex_store.hpp"
 #include "runtime/grammar/row_table.hpp"
 
 namespace troupe::grammar {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/structural_tag_json.hpp"
+#include "runtime/grammar/notations/structural_tag_json.hpp"
 #include "runtime/json/exact_number.hpp"
 #include "runtime/openai/schema_warnings.hpp"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "runtime/openai/field_reader.hpp"
 
 namespace troupe::openai {

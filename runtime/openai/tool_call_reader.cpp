@@ -1,6 +1,6 @@
 #include "runtime/openai/tool_call_reader.hpp"
 
-#include "runtime/grammar/tool_call_form.hpp"
+#include "runtime/grammar/notations/tool_call_form.hpp"
 #include "runtime/text_ends.hpp"
 
 namespace troupe::openai {

@@ -1,4 +1,5 @@
-// Finds the calls in a text that a model writes piece by piece (runtime/grammar/tool_call_form.hpp).
+// Finds the calls in a text that a model writes piece by piece
+// (runtime/grammar/notations/tool_call_form.hpp).
 #pragma once
 #include <cstddef>
 #include <optional>

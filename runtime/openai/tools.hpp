@@ -1,7 +1,7 @@
 // OpenAI's `tools`, `tool_choice` and `parallel_tool_calls`: the functions that a model may ask its client to
 // call.
 #pragma once
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "runtime/openai/field_reader.hpp"
 
 namespace troupe::openai {

@@ -5,7 +5,7 @@
 #include <regex>
 #include <utility>
 
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/support/promise.hpp"
 

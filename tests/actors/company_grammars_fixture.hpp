@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/grammar/compiled_grammar.hpp"
-#include "runtime/grammar/grammar_spec.hpp"
 #include "runtime/grammar/limits.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 
 namespace troupe::test {
 

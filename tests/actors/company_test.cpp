@@ -18,7 +18,7 @@
 #include "actors/net/options.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/actors/real_company_fixture.hpp"
 #include "tests/support/tiny_model.hpp"

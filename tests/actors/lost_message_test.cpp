@@ -8,7 +8,7 @@
 
 #include "actors/clients/socket_gateway.hpp"
 #include "actors/scheduler/scheduler.hpp"
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "tests/actors/company_members_fixture.hpp"
 
 namespace troupe::test {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
 
 namespace troupe::test {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/matcher.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/fuzz/require.hpp"
 

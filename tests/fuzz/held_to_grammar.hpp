@@ -2,7 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 
 namespace troupe::fuzz {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "runtime/grammar/json_schema/decimal.hpp"
-#include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/regex/regex_store.hpp"
 
 namespace troupe::json_schema {
 

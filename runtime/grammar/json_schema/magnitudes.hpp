@@ -4,7 +4,7 @@
 #include <string>
 
 #include "runtime/grammar/json_schema/decimal.hpp"
-#include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/regex/regex_store.hpp"
 
 namespace troupe::json_schema {
 

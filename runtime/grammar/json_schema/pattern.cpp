@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/grammar/limits.hpp"
-#include "runtime/grammar/unicode_properties.hpp"
+#include "runtime/grammar/regex/unicode_properties.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::json_schema {

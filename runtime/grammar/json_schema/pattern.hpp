@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/grammar/code_points.hpp"
-#include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/regex/code_points.hpp"
+#include "runtime/grammar/regex/regex_store.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::json_schema {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "runtime/grammar/json_schema/pattern.hpp"
-#include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/regex/regex_store.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::json_schema {

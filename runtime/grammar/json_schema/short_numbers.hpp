@@ -7,7 +7,7 @@
 
 #include "runtime/grammar/json_schema/decimal.hpp"
 #include "runtime/grammar/limits.hpp"
-#include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/regex/regex_store.hpp"
 
 namespace troupe::json_schema {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/grammar/code_points.hpp"
+#include "runtime/grammar/regex/code_points.hpp"
 
 namespace troupe::json_schema {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/grammar/json_schema/terms.hpp"
-#include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/regex/regex_store.hpp"
 
 namespace troupe::json_schema {
 

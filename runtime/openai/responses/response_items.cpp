@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "runtime/grammar/tool_call_form.hpp"
+#include "runtime/grammar/notations/tool_call_form.hpp"
 
 namespace troupe::openai {
 

@@ -11,8 +11,8 @@
 
 #include "actors/grammars/structured_output.hpp"
 #include "metrics/exposition.hpp"
-#include "runtime/grammar/compile_queue.hpp"
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_queue.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
 
 namespace troupe::test {

@@ -7,7 +7,7 @@
 
 #include "runtime/engine/engine.hpp"
 #include "runtime/executor/null_executor.hpp"
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 #include "tests/support/list_tokenizer.hpp"
 

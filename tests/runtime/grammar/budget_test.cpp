@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
-#include "runtime/grammar/regex_grammar.hpp"
+#include "runtime/grammar/regex/regex_grammar.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 
 namespace troupe::grammar {

@@ -22,6 +22,11 @@ std::optional<bool> accepts(const compiled_grammar_ptr& grammar, std::string_vie
   return ends ? std::optional<bool>(*ends) : std::nullopt;
 }
 
+void expect_accepted(const compiled_grammar_ptr& grammar, const std::vector<std::string>& texts,
+                     bool accepted) {
+  for (const std::string& text : texts) EXPECT_EQ(accepts(grammar, text), accepted) << text;
+}
+
 compiled_grammar_ptr compiled(result<grammar_builder> builder) {
   EXPECT_TRUE(builder.has_value()) << builder.error().message;
   if (!builder) return nullptr;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 
 namespace troupe::grammar {
 

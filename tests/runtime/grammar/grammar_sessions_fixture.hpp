@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/grammar/grammar_sessions.hpp"
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 
 namespace troupe::grammar {
 

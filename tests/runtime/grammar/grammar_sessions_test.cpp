@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "tests/support/list_tokenizer.hpp"
 
 namespace troupe::grammar {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/hash.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "tests/runtime/grammar/grammar_sessions_fixture.hpp"
 #include "tests/support/list_tokenizer.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/matcher.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 

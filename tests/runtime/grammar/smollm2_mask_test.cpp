@@ -4,9 +4,9 @@
 #include <random>
 
 #include "runtime/gguf/gguf.hpp"
-#include "runtime/grammar/ebnf.hpp"
 #include "runtime/grammar/matcher.hpp"
-#include "runtime/grammar/structural_tag.hpp"
+#include "runtime/grammar/notations/ebnf.hpp"
+#include "runtime/grammar/notations/structural_tag.hpp"
 #include "runtime/token_bits.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/gguf/gguf.hpp"
-#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/matcher.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "runtime/token_bits.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/paths.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "tests/runtime/grammar/grammar_sessions_fixture.hpp"
 #include "tests/support/list_tokenizer.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "tests/runtime/scheduler/scheduler_fixture.hpp"
 
 namespace troupe {

@@ -1,7 +1,7 @@
 // Requests whose grammars are not compiled yet.
 #include <gtest/gtest.h>
 
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "tests/runtime/scheduler/scheduler_fixture.hpp"
 
 namespace troupe {

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "tests/runtime/scheduler/ledger_fixture.hpp"
 #include "tests/support/list_tokenizer.hpp"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "runtime/grammar/compiled_grammar.hpp"
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {

@@ -10,8 +10,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/json_schema/json_schema.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "runtime/json/json.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"

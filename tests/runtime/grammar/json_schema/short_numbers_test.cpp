@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/specification/compile_spec.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 #include "tests/runtime/grammar/json_schema/checked_schema.hpp"

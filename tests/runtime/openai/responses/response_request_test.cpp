@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/specification/grammar_spec.hpp"
 
 namespace troupe::openai {
 namespace {

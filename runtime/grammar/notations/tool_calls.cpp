@@ -1,0 +1,176 @@
+#include "runtime/grammar/notations/tool_calls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/grammar/json_schema/word_lists.hpp"
+#include "runtime/grammar/notations/embedded_schema.hpp"
+#include "runtime/grammar/notations/structural_tag.hpp"
+#include "runtime/grammar/notations/tool_call_form.hpp"
+#include "runtime/json/json_reader.hpp"
+
+namespace troupe::grammar {
+
+namespace {
+
+using json_schema::is_one_of, json_schema::map_words, json_schema::schema_words;
+
+tl::unexpected<error> wrong_tools(const std::string& at, const std::string& what) {
+  return fail(error_code::invalid_argument, fmt::format("tools: {} (at \"{}\")", what, at), at);
+}
+
+struct called_tool {
+  std::string begin;
+  symbol_id arguments{};
+};
+
+constexpr int most_left_out = 8;  // words of a tool
+
+// Within which less may mean more: these are left out as a whole.
+constexpr std::array<std::string_view, 5> turning_words{"not", "if", "oneOf", "contains", "extends"};
+
+std::vector<std::string> tokens_of(const std::string& pointer) {
+  std::vector<std::string> tokens;
+  for (json::json_pointer rest(pointer); !rest.empty(); rest.pop_back()) tokens.push_back(rest.back());
+  std::ranges::reverse(tokens);
+  return tokens;
+}
+
+// Takes the word out of the schema that stands at the pointer, or what it stands in where less of it would
+// not allow more. False: no word stands there, but a schema that allows nothing.
+bool leave_out(json& schema, const std::string& pointer, error_code why) {
+  const std::vector<std::string> tokens = tokens_of(pointer);
+  json* node = &schema;
+  std::string_view map;  // the word whose members these are, where they are no words themselves
+  for (const std::string& token : tokens) {
+    const bool is_last = &token == &tokens.back();
+    if (node->is_array()) {
+      if (is_last) return false;
+      node = &node->at(json::json_pointer("/" + token));
+      continue;
+    }
+    if (!node->is_object() || !node->contains(token)) return false;
+    const bool is_name = !map.empty(),
+               is_part = is_one_of(schema_words, token) || is_one_of(map_words, token);
+    if (is_last && (is_name ? map != "patternProperties" : is_part && why == error_code::invalid_argument))
+      return false;
+    if (is_last || (!is_name && (!is_part || is_one_of(turning_words, token)))) {
+      node->erase(token);
+      return true;
+    }
+    map = !is_name && is_one_of(map_words, token) ? std::string_view(token) : std::string_view();
+    node = &(*node)[token];
+  }
+  return false;
+}
+
+// Where a function stood in what its client sent: in a member of its tool, or, flat, in the tool itself.
+std::string place_of(const json& tool, std::size_t index) {
+  const bool is_flat = tool.is_object() && tool.value("flat", false);
+  return fmt::format("/tools/{}{}", index, is_flat ? "" : "/function");
+}
+
+class tool_call_writer {
+ public:
+  tool_call_writer(const json_schema::schema_options& options, const grammar_limits& limits)
+      : options_(options), limits_(limits), builder_(limits) {}
+
+  result<grammar_builder> write(const json& document) {
+    const auto tools = document.find("tools");
+    if (tools == document.end() || !tools->is_array() || tools->empty())
+      return wrong_tools("/tools", "no tools");
+    limits_.max_compile_steps /= tools->size();  // which they share
+    const json allowed = document.value("allowed", json::array());
+    for (std::size_t i = 0; i < tools->size(); ++i)
+      if (auto added = add((*tools)[i], allowed, place_of((*tools)[i], i)); !added)
+        return tl::unexpected(added.error());
+    const auto start = text(document);
+    if (!start) return tl::unexpected(start.error());
+    builder_.set_start(*start);
+    return std::move(builder_);
+  }
+
+ private:
+  // `allowed`: the names of those that may be called; empty: all may.
+  result<void> add(const json& tool, const json& allowed, const std::string& at) {
+    const json function = tool.value("function", json());
+    if (!function.is_object() || !function.value("name", json()).is_string() ||
+        !function.contains("parameters"))
+      return wrong_tools(at, "no function with a name and parameters");
+    const json& name = function["name"];
+    if (!allowed.empty() && std::ranges::find(allowed, name) == allowed.end()) return {};
+    auto arguments =
+        arguments_of(function["parameters"], at + "/parameters", function.value("strict", false));
+    if (!arguments) return tl::unexpected(arguments.error());
+    tools_.push_back({fmt::format("{}{}{}", tool_call_form::before_name, name.get_ref<const std::string&>(),
+                                  tool_call_form::before_arguments),
+                      *arguments});
+    return {};
+  }
+
+  // Who offers tools has not always written their schemas: what of them cannot be enforced is left out, word
+  // by word, unless the tool is strict.
+  result<symbol_id> arguments_of(json parameters, const std::string& at, bool strict) {
+    auto symbol = schema_symbol(builder_, parameters, at, options_, limits_);
+    for (int left_out = 0; !symbol && !strict && !builder_.failure() && left_out < most_left_out;
+         ++left_out) {
+      const error& why = symbol.error();
+      if (!why.param.starts_with(at) || !leave_out(parameters, why.param.substr(at.size()), why.code)) break;
+      symbol = schema_symbol(builder_, parameters, at, options_, limits_);
+    }
+    return symbol;
+  }
+
+  result<symbol_id> text(const json& document) {
+    const bool only_once = document.value("only_once", false);
+    const auto response = document.find("response");
+    if (document.value("must_call", false)) return calls(only_once);
+    if (response == document.end()) return text_with_calls(only_once);
+    const auto answer = schema_symbol(builder_, *response, "", options_, limits_);
+    if (!answer) return answer;
+    return builder_.choice({*answer, calls(only_once)});
+  }
+
+  symbol_id calls(bool only_once) {
+    std::vector<symbol_id> each;
+    for (const called_tool& tool : tools_)
+      each.push_back(builder_.sequence({builder_.literal(tool.begin, true), tool.arguments,
+                                        builder_.literal(tool_call_form::after_arguments, true)}));
+    return builder_.list(builder_.choice(each), builder_.literal(tool_call_form::between_calls, true), 1,
+                         only_once ? 1 : unbounded);
+  }
+
+  result<symbol_id> text_with_calls(bool only_once) {
+    structural_tags spec;
+    spec.triggers.emplace_back(tool_call_form::opening);
+    spec.stop_after_first = only_once;
+    for (const called_tool& tool : tools_)
+      spec.tags.push_back({tool.begin, tool.arguments, std::string(tool_call_form::after_arguments)});
+    return structural_tag_symbol(builder_, spec);
+  }
+
+  json_schema::schema_options options_;
+  grammar_limits limits_;  // of one tool
+  grammar_builder builder_;
+  std::vector<called_tool> tools_;
+};
+
+}  // namespace
+
+result<grammar_builder> tool_call_grammar(std::string_view text, const json_schema::schema_options& options,
+                                          const grammar_limits& limits) {
+  const auto document =
+      read_json(text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values},
+                {.everywhere = true}, "tools: their text");
+  if (!document) return tl::unexpected(document.error());
+  if (!document->is_object()) return wrong_tools("", "not an object");
+  return tool_call_writer(options, limits).write(*document);
+}
+
+}  // namespace troupe::grammar
