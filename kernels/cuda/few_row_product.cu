@@ -101,15 +101,32 @@ __global__ void __launch_bounds__(few_row_threads, (few_row_residents<rows, runs
   }
 }
 
+// As many as there are places for on a multiprocessor. For compute capability 12.x ptxas has need of a few
+// registers more than the 64 that four blocks leave to a thread, and would keep them in memory.
+template <int rows, output_group group>
+constexpr int stream_residents() {
+  if (rows > 1 && group != output_group::apart) return 3;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+  if (rows > 1) return 3;
+#endif
+  return 4;
+}
+
 // Larger ones: bandwidth is what counts, of which a kernel that already waits beside this one took more than
 // it saved.
 template <class T, int rows, output_group group>
-__global__ void __launch_bounds__(few_row_threads, (rows > 1 && group != output_group::apart ? 3 : 4))
+__global__ void __launch_bounds__(few_row_threads, (stream_residents<rows, group>()))
     few_row_stream_kernel(few_row_arguments a) {
   TROUPE_SHARED(float, partial, [few_row_warps]);
   TROUPE_DYNAMIC_SHARED(T, normed);
   using pairs = output_pairs<group>;
   constexpr bool are_pairs = group != output_group::apart;
+  if (a.input == nullptr && first_output() < outputs_of_warps<group>(a)) {
+    // On their way while the rows are normed, which takes two trips to the memory and two barriers.
+    const int first = are_pairs ? pairs::first(a, first_output()) : first_output();
+    ask_for_weights<T>(a, first);
+    if constexpr (are_pairs) ask_for_weights<T>(a, pairs::second(a, first));
+  }
   const T* const input = input_rows<T>(a, normed, partial);
   const int row = static_cast<int>(threadIdx.x % 32);
   for (int output = first_output(); output < outputs_of_warps<group>(a); output += outputs_at_once()) {

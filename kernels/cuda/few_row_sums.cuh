@@ -1,5 +1,6 @@
 // What few_row_product.cu sums: rows as they are or normed, times a lane's share of an output's weights.
 #pragma once
+#include "kernels/cuda/device.cuh"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/few_row_product.hpp"
 
@@ -100,6 +101,16 @@ __device__ __forceinline__ void end_sums(float (&sums)[rows]) {
 template <class T>
 __device__ __forceinline__ const T* weights_of(const few_row_arguments& a, int output) {
   return static_cast<const T*>(a.weights) + static_cast<std::size_t>(output) * a.inputs;
+}
+
+// All lanes of a warp together: the output's weights will lie in the L2 cache.
+template <class T>
+__device__ __forceinline__ void ask_for_weights(const few_row_arguments& a, int output) {
+  constexpr int line = 128;
+  const auto* const weights = reinterpret_cast<const char*>(weights_of<T>(a, output));
+  const int bytes = a.inputs * static_cast<int>(sizeof(T));
+  for (int byte = static_cast<int>(threadIdx.x % 32) * line; byte < bytes; byte += 32 * line)
+    prefetch_line(weights + byte);
 }
 
 // The sums of one output for all rows, the same in each lane: its weights are loaded as they are used.

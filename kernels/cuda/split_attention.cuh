@@ -124,7 +124,9 @@ __device__ __forceinline__ void attend_tile(const attention_arguments& in, const
   const tile_in_blocks<Stored> tile(head, first, tokens);
   const lane_queries<Element> queries(in, work.range, static_cast<int>(blockIdx.y));
   const bool is_stored = first + tokens <= work.item.stored;
-  if (is_stored) tile.ask_for_values(first);
+  // A tile with tokens of this step, the only one of a short context, is read when those are there: the
+  // others are on their way from the memory then.
+  tile.ask_for_rows(first, !is_stored);
   float scores[2][4][4];
   score_keys<Element, Stored, Dims>(tile, queries, is_stored, scores);
   constexpr int steps = Dims / 64 * 4;  // of 64 elements of 16 tokens

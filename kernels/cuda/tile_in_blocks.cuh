@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/attention_items.cuh"
+#include "kernels/cuda/device.cuh"
 
 namespace troupe::kernels::cuda {
 
@@ -31,13 +32,18 @@ struct tile_in_blocks {
         token * static_cast<unsigned>(last_chunk + 1) + static_cast<unsigned>(min(chunk, last_chunk));
     return reinterpret_cast<const raw*>(head.elements)[at];
   }
-  // All lanes together: the values will lie in the L2 cache.
-  __device__ __forceinline__ void ask_for_values(int first) const {
+  // All lanes together: the values, and the keys where they are wanted, too, will lie in the L2 cache, where
+  // a kernel before this one may still write them.
+  __device__ __forceinline__ void ask_for_rows(int first, bool keys) const {
     const int row_bytes = head.head_dim * static_cast<int>(sizeof(Stored));
     for (int token = static_cast<int>(threadIdx.x % 32); token <= last; token += 32) {
-      const auto place = static_cast<std::int64_t>(head.place(first + token) + head.value_offset);
-      const auto* row = reinterpret_cast<const char*>(head.elements) + place * row_bytes;
-      for (int byte = 0; byte < row_bytes; byte += 128) prefetch_line(row + byte);
+      const auto place = static_cast<std::int64_t>(head.place(first + token));
+      const auto* key = reinterpret_cast<const char*>(head.elements) + place * row_bytes;
+      const auto* value = key + static_cast<std::int64_t>(head.value_offset) * row_bytes;
+      for (int byte = 0; byte < row_bytes; byte += 128) {
+        if (keys) prefetch_line(key + byte);
+        prefetch_line(value + byte);
+      }
     }
   }
   // Of token 8 n + g, elements 32 c + 8 t and on.

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "kernels/cuda/compiled_for.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
 
 namespace troupe {
@@ -57,7 +58,18 @@ result<cuda_device> find_cuda_device(std::int32_t id) {
         error_code::unsupported,
         fmt::format("{} is too old: compute capability {}.0 is needed", describe(device), oldest_major),
         "device_id");
+  if (auto checked = check_code(kernels::cuda::compiled_for(), device); !checked)
+    return tl::unexpected(checked.error());
   return device;
+}
+
+result<void> check_code(std::string_view compiled_for, const cuda_device& device) {
+  if (kernels::cuda::runs_on(compiled_for, device.major, device.minor)) return {};
+  return fail(error_code::unsupported,
+              fmt::format("this program has no code for {}, only for compute capability {}: build it with "
+                          "-DTROUPE_CUDA_ARCHITECTURES={}{}",
+                          describe(device), compiled_for, device.major, device.minor),
+              "device_id");
 }
 
 result<cuda_device> open_cuda_device(std::int32_t id) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "runtime/result.hpp"
 
@@ -20,10 +21,15 @@ struct cuda_device {
 };
 
 // Looks at device `id` and takes nothing of it. Errors: unavailable (no driver, no device, a device of this
-// number is not there), unsupported (older than compute capability 8.0), each saying what there is.
+// number is not there), unsupported (older than compute capability 8.0; those of check_code()), each saying
+// what there is.
 result<cuda_device> find_cuda_device(std::int32_t id);
 // The same, and makes it the calling thread's.
 result<cuda_device> open_cuda_device(std::int32_t id);
+
+// Errors: unsupported, where code for these compute capabilities (kernels/cuda/compiled_for.hpp) does not run
+// on the device, saying what to build.
+result<void> check_code(std::string_view compiled_for, const cuda_device& device);
 
 // Of the device that is current. Throws what check_cuda() throws.
 std::size_t l2_cache_bytes();

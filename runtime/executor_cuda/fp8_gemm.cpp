@@ -1,4 +1,5 @@
 #include "runtime/executor_cuda/fp8_gemm.hpp"
+#include "runtime/executor_cuda/cuda_error.hpp"
 
 #include <algorithm>
 
@@ -41,6 +42,7 @@ void fp8_gemm::prepare(const cuda_stream& stream, const void* input, const devic
   if (weight.type != matrix_type::e4m3) return other_->prepare(stream, input, weight, rows, kind, out);
   if (rows.empty()) return;
   quantize(stream, input, rows.back(), weight.inputs);
+  check_launches("quantize_to_fp8");  // else prepare() takes it for a way that the library refuses
   const bool adds = kind == gemm_output::add_to_f32;
   other_->prepare(stream, codes_.data(), weight, rows, adds ? gemm_output::f32 : kind,
                   adds ? sums_.data() : out);

@@ -1,4 +1,5 @@
 #include "runtime/executor_cuda/quantized_gemm.hpp"
+#include "runtime/executor_cuda/cuda_error.hpp"
 
 #include <algorithm>
 
@@ -67,7 +68,10 @@ void quantized_gemm::prepare(const cuda_stream& stream, const void* input, const
   if (batch_invariant_) return;
   const auto few = std::ranges::upper_bound(rows, kernels::cuda::max_quantized_rows) - rows.begin();
   const std::span<const std::int32_t> many = rows.subspan(static_cast<std::size_t>(few));
-  if (!many.empty()) other_->prepare(stream, input, dequantize(stream, weight), many, kind, out);
+  if (many.empty()) return;
+  const device_matrix widened = dequantize(stream, weight);
+  check_launches("dequantize");  // else prepare() takes it for a way that the library refuses
+  other_->prepare(stream, input, widened, many, kind, out);
 }
 
 // Outputs beyond the last part keep what is there, as nobody reads them.

@@ -199,6 +199,7 @@ void test_kernels(const model& model, const self_test_options& options, const cu
                   self_test_report& report) {
   checks::kernel_check_options checked = options.checks;
   checked.fp8 = has_fp8_products(device);
+  checked.shared_per_block = device.shared_per_block;
   checked.progress = options.progress;
   checks::check_kernels(checked, report.kernels);
   attempt("times of kernels", options, report, [&]() -> result<void> {

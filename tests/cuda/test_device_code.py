@@ -1,7 +1,10 @@
-"""kernels/cuda/compile_device_code.py, with a stand-in for nvcc that says what ptxas would."""
+"""kernels/cuda/compile_device_code.py, with a stand-in for nvcc that says what ptxas would; and with the real one, where there
+is one, the kernel that is nearest to its registers for a device that the default build has no code of its own for."""
 import pathlib
 import subprocess
 import sys
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAID = """ptxas info    : Compiling entry function '_ZN6troupe4normIfLi8EEEvPT_' for 'sm_{architecture}'
@@ -53,3 +56,16 @@ def test_an_error_of_the_compiler_and_a_file_without_kernels_fail(tmp_path):
     done, report = compile_saying(tmp_path, "x.cu(1): error: what is this", 2)
     assert done.returncode != 0 and "what is this" in done.stderr and report is None
     assert compile_saying(tmp_path, "nothing")[0].returncode != 0
+
+
+def test_the_kernel_with_the_fewest_registers_to_spare_spills_none_on_newer_devices(tmp_path):
+    asked = subprocess.run(["cmake", "-P", ROOT / "cmake/cuda_toolkit.cmake"], capture_output=True, text=True)
+    if asked.returncode != 0:
+        pytest.skip("no CUDA toolkit")
+    nvcc = asked.stdout.strip() or asked.stderr.strip()
+    report = tmp_path / "few_row_product.resources"
+    done = subprocess.run([sys.executable, ROOT / "kernels/cuda/compile_device_code.py", report, nvcc, "-std=c++20", "-O3", f"-I{ROOT}",
+                           "-Xptxas", "-v", "-DTROUPE_KERNELS_WAIT", "-gencode", "arch=compute_120,code=sm_120",
+                           "-c", ROOT / "kernels/cuda/few_row_product.cu", "-o", tmp_path / "few_row_product.o"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "few_row_stream_kernel<__nv_bfloat16, 2, 0>: sm_120: " in report.read_text()

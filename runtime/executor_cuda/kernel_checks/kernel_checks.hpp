@@ -1,6 +1,7 @@
 // Every kernel of kernels/cuda beside a plain loop on the host, over random shapes, on the device that is
 // open: NVIDIA's or, in tests, the emulated one.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,7 @@ struct kernel_check_options {
   double shift = 0;                                     // comparison's: with one that is not 0 all must fail
   std::vector<std::int32_t> batches = {1, 8, 64, 512};  // rows of products that must keep their bits
   bool fp8 = true;                                      // whether the device multiplies 8-bit floats
+  std::size_t shared_per_block = std::size_t{227} << 10U;  // bytes that a block of the device may have
   gemm_opener open_gemm = {};
   std::function<void(const std::string&)> progress = [](const std::string&) {};  // a line for each check
 };

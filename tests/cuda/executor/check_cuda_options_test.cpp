@@ -82,5 +82,32 @@ TEST(check_cuda_options, says_where_a_device_has_too_little_shared_memory_for_th
   EXPECT_TRUE(check_heads(256, device).has_value());
 }
 
+TEST(check_cuda_options, says_what_to_build_where_there_is_no_code_for_a_device) {
+  struct built_for {
+    const char* capabilities;
+    int major, minor;
+    bool runs;
+  };
+  const built_for cases[] = {
+      {"80,90,100", 8, 0, true},  {"80,90,100", 8, 9, true},    {"80,90,100", 9, 0, true},
+      {"80,90,100", 10, 3, true}, {"80,90,100", 12, 1, true},   {"90", 8, 0, false},
+      {"80,100", 9, 0, false},    {"86", 8, 0, false},          {"86", 8, 9, true},
+      {"90", 12, 0, true},        {"90a", 9, 0, true},          {"90a", 10, 0, false},
+      {"80,100f", 10, 3, true},   {"80,100f", 12, 0, false},    {"100a", 10, 3, false},
+      {"80,90a,120", 9, 0, true}, {"80,90a,120", 10, 0, false}, {"", 9, 0, true}};
+  for (const built_for& each : cases) {
+    cuda_device device;
+    device.major = each.major;
+    device.minor = each.minor;
+    const auto checked = check_code(each.capabilities, device);
+    EXPECT_EQ(checked.has_value(), each.runs)
+        << each.capabilities << " on " << each.major << "." << each.minor;
+    if (checked) continue;
+    EXPECT_EQ(checked.error().code, error_code::unsupported);
+    const std::string wanted = "-DTROUPE_CUDA_ARCHITECTURES=" + std::to_string(10 * each.major + each.minor);
+    EXPECT_NE(checked.error().message.find(wanted), std::string::npos) << checked.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace troupe

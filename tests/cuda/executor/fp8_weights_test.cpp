@@ -125,6 +125,15 @@ TEST_F(fp8_weights, take_about_half_the_memory_and_products_of_codes) {
   EXPECT_EQ(sums.prepared, (std::vector<std::int32_t>{1, 4}));
   stream.synchronize();
   EXPECT_EQ(out.read()[0], 1.0F) << "sums have a place of their own";
+
+  sums.prepared.clear();
+  const auto before = kernels::cuda::emulation::faults();
+  kernels::cuda::emulation::faults().failing_call = 1;
+  kernels::cuda::emulation::faults().error = cudaErrorMemoryAllocation;
+  EXPECT_THROW(products.prepare(stream, input.data(), down, rows, gemm_output::add_to_f32, out.data()),
+               out_of_device_memory);
+  kernels::cuda::emulation::faults() = before;
+  EXPECT_TRUE(sums.prepared.empty()) << "ways are measured with codes that were never written";
 }
 
 TEST_F(fp8_weights, are_refused_by_name_where_they_cannot_be) {

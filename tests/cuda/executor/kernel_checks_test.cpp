@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "kernels/cuda/emulation/faults.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"
 
@@ -53,6 +54,21 @@ TEST_F(kernel_checks, report_each_kernel_that_is_wrong) {
     EXPECT_FALSE(each.passed) << each.name;
     EXPECT_GT(each.difference, each.bound) << each.name;
   }
+}
+
+// Devices of compute capability 8.6, 8.9 and 12.x have 99 KiB, where heads of more than 192 are refused.
+TEST_F(kernel_checks, draw_no_heads_that_the_device_has_no_shared_memory_for) {
+  checks::kernel_check_options options = small();
+  options.shapes = 8;
+  options.shared_per_block = std::size_t{99} << 10U;
+  const auto before = kernels::cuda::emulation::faults();
+  kernels::cuda::emulation::faults().shared_bytes = options.shared_per_block;
+  std::vector<kernel_check> done;
+  checks::check_list list(options, done);
+  checks::check_attention(list);
+  kernels::cuda::emulation::faults() = before;
+  EXPECT_FALSE(done.empty());
+  for (const kernel_check& each : done) EXPECT_TRUE(each.passed) << each.name << ": " << each.failure;
 }
 
 TEST_F(kernel_checks, name_the_kernel_that_is_wrong_and_no_other) {

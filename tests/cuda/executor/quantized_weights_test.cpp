@@ -6,7 +6,10 @@
 #include <tuple>
 #include <vector>
 
+#include "kernels/cuda/emulation/faults.hpp"
+#include "kernels/cuda/quantized_product.hpp"
 #include "runtime/executor_cuda/cuda_executor.hpp"
+#include "runtime/executor_cuda/device_weights.hpp"
 #include "runtime/executor_cuda/quantized_gemm.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
@@ -218,6 +221,31 @@ TEST_F(quantized_weights_of_a_model, have_their_bf16_neighbours_in_other_layers_
     driver.generate(one, 3);
     EXPECT_EQ(driver.output(one).size(), 3U);
   }
+}
+
+TEST_F(quantized_weights_of_a_model, are_dequantised_before_ways_to_multiply_them_are_measured) {
+  const model_ptr model = load(tensor_type::q4_0, tensor_type::q8_0);
+  const cuda_stream stream;
+  const device_weights weights = upload_weights(*model, stream, weight_form::in_file);
+  const device_matrix& down = weights.layers[0].down;
+  auto inner = std::make_unique<test::reference_gemm>();
+  test::reference_gemm& sums = *inner;
+  quantized_gemm products(std::move(inner), static_cast<std::size_t>(down.outputs * down.inputs), false);
+  const std::int32_t most = 2 * kernels::cuda::max_quantized_rows;
+  const device_array<__nv_bfloat16> input(static_cast<std::size_t>(most * down.inputs));
+  const device_array<float> out(static_cast<std::size_t>(most * down.outputs));
+  const std::int32_t rows[] = {1, most};
+  products.prepare(stream, input.data(), down, rows, gemm_output::f32, out.data());
+  EXPECT_EQ(sums.prepared, std::vector<std::int32_t>{most});
+
+  sums.prepared.clear();
+  const auto before = kernels::cuda::emulation::faults();
+  kernels::cuda::emulation::faults().failing_call = 1;
+  kernels::cuda::emulation::faults().error = cudaErrorMemoryAllocation;
+  EXPECT_THROW(products.prepare(stream, input.data(), down, rows, gemm_output::f32, out.data()),
+               out_of_device_memory);
+  kernels::cuda::emulation::faults() = before;
+  EXPECT_TRUE(sums.prepared.empty()) << "they are measured with a matrix that was never written";
 }
 
 // Steps of up to 16 rows: the kernel's sums do not depend on how many there are.
