@@ -10,11 +10,13 @@
 
 #include "actors/company_metrics.hpp"
 #include "actors/company_state.hpp"
+#include "actors/start/load_engine.hpp"
 #include "actors/supervisor/supervisor.hpp"
 #include "actors/time_of_day.hpp"
 #include "runtime/isolation/child_process.hpp"
 #include "runtime/openai/tokenizer_info.hpp"
 #include "runtime/supervision/thread_room.hpp"
+#include "runtime/tokenizer/end_tokens.hpp"
 
 namespace troupe {
 namespace {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/start/kept_tuning.hpp"
 #include "actors/start/load_engine.hpp"
 #include "runtime/blocks_for.hpp"
 #include "runtime/engine/engine.hpp"

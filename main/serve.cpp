@@ -20,6 +20,7 @@
 #include "actors/net/http/loading_server.hpp"
 #include "actors/net/keys_in_force.hpp"
 #include "actors/net/sockets/listener.hpp"
+#include "actors/start/load_engine.hpp"
 #include "config/admin_key.hpp"
 #include "config/flags.hpp"
 #include "main/commands.hpp"

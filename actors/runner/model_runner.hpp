@@ -14,7 +14,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/net/telemetry/limited_log.hpp"
-#include "actors/start/load_engine.hpp"
+#include "actors/start/runner_device.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/bucketing/step_buckets.hpp"
 #include "runtime/drafting/kept_draft.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "actors/start/load_engine.hpp"
+#include "actors/start/engine_options.hpp"
 #include "actors/start/start_device.hpp"
 
 namespace troupe {

@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/start/kept_tuning.hpp"
 #include "runtime/blocks_for.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/kv_pool.hpp"

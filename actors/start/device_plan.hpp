@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "actors/start/engine_options.hpp"
+#include "actors/start/engine_steps.hpp"
 #include "actors/start/load_draft_model.hpp"
-#include "actors/start/load_engine.hpp"
+#include "actors/start/runner_device.hpp"
 #include "runtime/isolation/executor_place.hpp"
 
 namespace troupe {

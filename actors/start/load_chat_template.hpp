@@ -1,6 +1,6 @@
 // The chat template that a model is served with.
 #pragma once
-#include "actors/start/load_engine.hpp"
+#include "actors/start/engine_options.hpp"
 #include "runtime/chat_template/chat_template.hpp"
 #include "runtime/gguf/gguf.hpp"
 #include "runtime/result.hpp"

@@ -1,4 +1,6 @@
 #include "actors/start/load_draft_model.hpp"
+#include "actors/start/kept_tuning.hpp"
+#include "runtime/tokenizer/end_tokens.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

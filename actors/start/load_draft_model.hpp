@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "actors/start/load_engine.hpp"
+#include "actors/start/engine_options.hpp"
+#include "runtime/drafting/draft_model.hpp"
 #include "runtime/isolation/executor_place.hpp"
 #include "runtime/model/model.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
 

@@ -12,16 +12,15 @@
 
 #include "actors/start/context_length.hpp"
 #include "actors/start/device_plan.hpp"
+#include "actors/start/kept_tuning.hpp"
 #include "actors/start/load_chat_template.hpp"
 #include "actors/start/load_draft_model.hpp"
 #include "actors/start/open_at_start.hpp"
 #include "actors/start/opening_guard.hpp"
 #include "actors/start/start_device.hpp"
-#include "kernels/dispatch.hpp"
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/fit_buckets.hpp"
-#include "runtime/executor/usable_cores.hpp"
 #include "runtime/isolation/executor_place.hpp"
 #include "runtime/model/model.hpp"
 
@@ -154,61 +153,6 @@ std::function<void(const std::string&)> once_each(std::function<void(const std::
 }
 
 }  // namespace
-
-bool engine_options::has_default_kv_cache() const {
-  return kv_cache_bytes == engine_options{}.kv_cache_bytes;
-}
-
-cpu_executor_options executor_options_of(const engine_options& options, std::vector<token_id> end_tokens) {
-  cpu_executor_options out;
-  out.limits = {.max_rows = options.max_num_batched_tokens,
-                .max_sequences = options.max_num_seqs,
-                .block_size = options.block_size,
-                .kv_cache_bytes = options.kv_cache_bytes,
-                .samples_of_sequence = options.most_guesses + 1};
-  out.memory_utilization = options.memory_utilization;
-  out.threads = options.threads;
-  out.kernel_path = options.kernel_path;
-  out.dtype = options.dtype;
-  out.kv_cache_dtype = options.kv_cache_dtype;
-  out.end_tokens = std::move(end_tokens);
-  return out;
-}
-
-std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
-  std::vector<token_id> ids;
-  for (token_id id = 0; id < vocabulary.vocab_size(); ++id)
-    if (vocabulary.is_end_of_generation(id)) ids.push_back(id);
-  return ids;
-}
-
-tuning_key tuning_key_of(executor& device, std::int32_t threads) {
-  tuning_key key;
-  key.cpu = kernels::cpu_model();
-  key.kernel_path = device.kernel_path();
-  key.threads = threads > 0 ? threads : usable_cores();
-  if (const step_plans* plans = device.plans()) key.shape = plans->shape();
-  return key;
-}
-
-result<std::size_t> use_plans(executor& device, const tuning_key& key, const std::filesystem::path& file) {
-  const result<tuned_plans> kept = read_tuning_file(file, key);
-  if (!kept) return tl::unexpected<error>(kept.error());
-  for (const auto& [rows, plan] : *kept) device.plans()->use(rows, plan);
-  return kept->size();
-}
-
-bool use_kept_tuning(executor& device, const tuning_key& key, const std::filesystem::path& file) {
-  if (file.empty() || device.plans() == nullptr) return false;
-  const result<std::size_t> kept = use_plans(device, key, file);
-  if (!kept) {
-    if (kept.error().code != error_code::not_found)
-      spdlog::warn("{}: plans are chosen anew", kept.error().message);
-    return false;
-  }
-  spdlog::info("tuning of {} row counts read from {}", *kept, file.string());
-  return true;
-}
 
 result<loaded_engine> load_engine(const engine_options& options) {
   const auto place = std::make_shared<executor_place>(options.isolation, options.cuda, options.cuda_devices);

@@ -3,7 +3,7 @@
 #pragma once
 #include <functional>
 
-#include "actors/start/load_engine.hpp"
+#include "actors/start/loaded_engine.hpp"
 #include "actors/start/opening_guard.hpp"
 #include "runtime/isolation/executor_place.hpp"
 #include "runtime/result.hpp"

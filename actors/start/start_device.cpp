@@ -11,6 +11,7 @@
 #include "actors/start/device_plan.hpp"
 #include "runtime/executor/fit_buckets.hpp"
 #include "runtime/executor/graph_sizes.hpp"
+#include "runtime/tokenizer/end_tokens.hpp"
 
 namespace troupe {
 namespace {

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/start/load_engine.hpp"
+#include "actors/start/engine_options.hpp"
+#include "actors/start/engine_steps.hpp"
 #include "actors/start/model_files.hpp"
 #include "runtime/isolation/executor_place.hpp"
 

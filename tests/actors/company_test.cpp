@@ -1,5 +1,6 @@
 // The whole company on its own threads: a small model, the CPU executor, real sockets.
 #include "actors/company.hpp"
+#include "actors/start/load_engine.hpp"
 #include "runtime/generation_request.hpp"
 
 #include <gtest/gtest.h>

@@ -13,6 +13,7 @@
 
 #include "actors/company.hpp"
 #include "actors/net/options.hpp"
+#include "actors/start/load_engine.hpp"
 #include "metrics/exposition.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/actors/real_company_fixture.hpp"

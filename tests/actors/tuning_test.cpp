@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "actors/start/kept_tuning.hpp"
 #include "actors/start/load_engine.hpp"
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/tuning_file.hpp"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/start/kept_tuning.hpp"
 #include "actors/start/load_engine.hpp"
 #include "runtime/drafting/draft_model.hpp"
 #include "tests/actors/drafter/draft_model_fixture.hpp"
