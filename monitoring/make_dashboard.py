@@ -4,7 +4,8 @@
 """
 import json
 
-MODEL = 'model_name="$model_name"'
+# A service of vLLM's own may serve a model of that name, with metrics of these names.
+MODEL = 'job="troupe",model_name="$model_name"'
 RATE = "$__rate_interval"
 QUANTILES = (0.99, 0.95, 0.9, 0.5)
 
@@ -213,8 +214,8 @@ def dashboard():
         "templating": {"list": [
             variable("datasource", "Data source", type="datasource", query="prometheus"),
             variable("model_name", "Model", type="query", datasource=DATASOURCE, refresh=2, sort=1,
-                     definition="label_values(vllm:num_requests_running, model_name)",
-                     query={"query": "label_values(vllm:num_requests_running, model_name)", "refId": "models"})]},
+                     definition="label_values(troupe_ready, model_name)",
+                     query={"query": "label_values(troupe_ready, model_name)", "refId": "models"})]},
         "panels": panels,
     }
 

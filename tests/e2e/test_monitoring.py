@@ -190,6 +190,14 @@ def test_the_dashboard_is_what_its_maker_makes():
     assert json.loads(made.stdout) == DASHBOARD, "run monitoring/make_dashboard.py > monitoring/grafana/troupe.json"
 
 
+def test_what_services_of_vllms_own_have_too_is_asked_of_troupes_alone():
+    queries = [target["expr"] for panel in PANELS for target in panel["targets"]]
+    queries += [variable.get("definition", "") for variable in DASHBOARD["templating"]["list"]]
+    rules = [line for line in (MONITORING / "alerts.yml").read_text().splitlines() if not line.lstrip().startswith("#")]
+    selectors = re.findall(r"\bvllm:\w+(?:\{[^}]*\})?", "\n".join(queries + rules))
+    assert len(selectors) > 80 and [each for each in selectors if 'job="troupe"' not in each] == []
+
+
 def test_the_dashboard_has_vllms_panels_and_a_row_for_each_part():
     titles = [panel["title"] for panel in PANELS]
     assert titles[:12] == ["End-to-end request latency", "Token throughput", "Inter-token latency", "Scheduler state", "Time to first token",
