@@ -6,16 +6,32 @@
 A service with keys (--api-key-file) wants one of them in TROUPE_API_KEY.
 """
 import argparse
+import ipaddress
 import json
 import os
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
+
+
+def is_this_machine(host):
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def open_url(request, timeout):
+    """Past any proxy where the service is on this machine: http_proxy is meant for others."""
+    host = urllib.parse.urlsplit(request if isinstance(request, str) else request.full_url).hostname
+    handlers = [urllib.request.ProxyHandler({})] if is_this_machine(host or "") else []
+    return urllib.request.build_opener(*handlers).open(request, timeout=timeout)
 
 
 def is_ready(url):
     try:
-        with urllib.request.urlopen(url + "/readyz", timeout=2) as answer:
+        with open_url(url + "/readyz", timeout=2) as answer:
             return answer.status == 200
     except (urllib.error.URLError, OSError):
         return False
@@ -28,7 +44,7 @@ def stream_chat(url, prompt, max_tokens):
     if os.environ.get("TROUPE_API_KEY"):
         headers["Authorization"] = "Bearer " + os.environ["TROUPE_API_KEY"]
     request = urllib.request.Request(url + "/v1/chat/completions", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=120) as answer:
+    with open_url(request, timeout=120) as answer:
         for line in answer:
             if not line.startswith(b"data: ") or line.strip() == b"data: [DONE]":
                 continue

@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -49,6 +50,25 @@ def test_once_answers_stops_the_service_and_ends_with_0(clone):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Tokyo" in done.stdout.split("Asking over HTTP")[1].split("\n", 1)[1]
     assert "every request had finished" in (clone / "build" / "quickstart.log").read_text()
+
+
+def test_a_proxy_for_others_is_not_asked_for_what_is_on_this_machine(clone, monkeypatch):
+    with socket.socket() as proxy:  # takes connections, and nobody ever answers
+        proxy.bind(("127.0.0.1", 0))
+        proxy.listen()
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        done = quickstart(clone, "--once", "Hello", "--port", free_port(), "--tcp-port", free_port())
+        assert done.returncode == 0, done.stdout + done.stderr
+        proxy.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            proxy.accept()
+
+
+def test_a_prompt_may_look_like_an_option(clone):
+    done = quickstart(clone, "--once", "--version?", "--port", free_port(), "--tcp-port", free_port())
+    assert done.returncode == 0 and done.stdout.split("Asking over HTTP: --version?")[1].strip(), done.stdout + done.stderr
 
 
 def test_two_signals_at_once_end_the_service_too(clone):
