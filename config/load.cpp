@@ -8,6 +8,7 @@
 
 #include "config/options.hpp"
 #include "config/read_again.hpp"
+#include "config/service_links.hpp"
 #include "config/toml_file.hpp"
 #include "config/values.hpp"
 
@@ -52,10 +53,11 @@ tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::s
   if (!content) return failure(content.error());
   const auto entries = parse_toml(*content, path);
   if (!entries) return failure(entries.error());
+  std::map<std::string_view, std::string> seen;  // option -> where
   for (const file_entry& entry : *entries) {
     const std::string origin = path + ":" + std::to_string(entry.line);
     const option& which = *find_option(entry.name);
-    if (const auto before = loaded.origins.find(which.name); before != loaded.origins.end())
+    if (const auto [before, first] = seen.emplace(which.name, origin); !first)
       return failure(origin + ": " + entry.name + ": is set at " + before->second + " already");
     const auto stored = store(loaded, which, entry.text, origin, origin + ": " + entry.name + ": ");
     if (!stored) return stored;
@@ -80,7 +82,16 @@ std::string unknown_variable(std::string_view variable) {
          (nearest == nullptr ? std::string() : "; did you mean " + nearest->variable() + "?");
 }
 
-// Under names that are not this program's own.
+// Of a variable that bears a port's name.
+std::string address_of_service(std::string_view variable, std::string_view text) {
+  return shown(variable) + ": '" + shown(text) + "' is the address of a service named " +
+         shown(service_of_port(variable)) +
+         ", set by Kubernetes or Docker, and passed over; enableServiceLinks: false in the pod leaves such "
+         "variables out";
+}
+
+// Under names that are not this program's own, for all that read them: whatever is said to this one alone
+// wins.
 tl::expected<void, std::string> apply_common_variables(loaded_settings& loaded,
                                                        const setting_sources& sources) {
   for (const option& which : options()) {
@@ -107,8 +118,14 @@ tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const
       continue;
     }
     const option* which = option_of_variable(variable);
+    const bool is_address = variable.ends_with("_PORT") && is_address_of_service(text);
     if (which == nullptr) {
-      loaded.warnings.push_back(unknown_variable(variable));
+      if (!is_address && !is_named_for_service(variable))
+        loaded.warnings.push_back(unknown_variable(variable));
+      continue;
+    }
+    if (is_address) {
+      loaded.warnings.push_back(address_of_service(variable, text));
       continue;
     }
     if (text.empty()) continue;
@@ -176,10 +193,10 @@ tl::expected<loaded_settings, std::string> load_settings(const setting_sources& 
                                                          const file_observer& before_file) {
   loaded_settings loaded;
   loaded.are_read_again = sources.are_read_again;
+  if (auto applied = apply_common_variables(loaded, sources); !applied) return failure(applied.error());
   if (const std::string file = file_of(sources); !file.empty()) {
     if (auto applied = apply_file(loaded, file, before_file); !applied) return failure(applied.error());
   }
-  if (auto applied = apply_common_variables(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_flags(loaded, sources); !applied) return failure(applied.error());
   if (auto checked = check_ports(loaded); !checked) return failure(checked.error());

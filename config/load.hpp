@@ -1,4 +1,5 @@
-// Flags over environment over file over defaults, with the origin of every value.
+// Flags over environment over file over what other programs read too over defaults, with the origin of every
+// value.
 #pragma once
 #include <functional>
 #include <map>
@@ -35,7 +36,7 @@ struct loaded_settings {
   std::map<std::string, std::string, std::less<>>
       origins;                          // option name -> "file:3", "TROUPE_PORT", "--port"
   std::vector<std::string> overridden;  // "port (troupe.toml:3) by TROUPE_PORT", weakest first
-  std::vector<std::string> warnings;    // unknown TROUPE_* variables
+  std::vector<std::string> warnings;    // unknown TROUPE_* variables, and what is passed over
   std::vector<std::string> notes;       // of choices that were made for whoever made none
   std::string admin_key;                // of that variable; not among the settings, which are printed
   std::optional<std::string> api_key;   // likewise; nothing: it is not set

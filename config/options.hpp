@@ -36,7 +36,7 @@ struct option {
   std::string_view help;
   bool or_divisor = false;                // a divisor of multiple_of will do too
   bool reloads = false;                   // may change while the program runs
-  std::string_view common_variable = {};  // that other programs read as well; gives way to the option's own
+  std::string_view common_variable = {};  // that other programs read as well; gives way to all other sources
 
   bool is_switch() const { return std::holds_alternative<bool settings::*>(member); }
   std::string flag() const;      // "--max-num-seqs"

@@ -1,5 +1,5 @@
-// Traces of requests. Whether the texts mean something is asked where there is a collector: variables that
-// are set for other programs harm nobody.
+// Traces of requests. Whether the texts mean something is asked where there is a collector, and what is set
+// for other programs and means nothing here is passed over: it harms nobody.
 #include "config/option_table.hpp"
 
 namespace troupe::config {

@@ -10,6 +10,7 @@
 #include "main/setup/checked_values.hpp"
 #include "main/setup/choose_device.hpp"
 #include "main/setup/cuda_support.hpp"
+#include "main/setup/trace_options.hpp"
 
 namespace troupe {
 
@@ -31,6 +32,7 @@ tl::expected<config::loaded_settings, std::string> read_settings(const config::s
     keep_device(*loaded, sources.device_in_use);
   else if (auto chosen = choose_device(*loaded, find_cuda_support()); !chosen)
     return tl::unexpected(chosen.error());
+  pass_over_foreign_traces(*loaded);
   if (auto checked = check_values(*loaded, before_source); !checked) return tl::unexpected(checked.error());
   for (std::string& warning : config::warnings_about(*loaded)) loaded->warnings.push_back(std::move(warning));
   return loaded;

@@ -4,7 +4,9 @@
 
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "config/options.hpp"
 #include "main/setup/service_url.hpp"
 
 namespace troupe {
@@ -38,6 +40,19 @@ result<std::optional<net::trace_options>> to_trace_options(const config::setting
   out.resource = {settings.otel_service_name, TROUPE_VERSION};
   out.sampling = *sampling;
   return out;
+}
+
+void pass_over_foreign_traces(config::loaded_settings& loaded) {
+  for (auto made = to_trace_options(loaded.values); !made; made = to_trace_options(loaded.values)) {
+    const config::option* which = config::find_option(made.error().param);
+    const auto origin = loaded.origins.find(made.error().param);
+    if (which == nullptr || origin == loaded.origins.end() || origin->second != which->common_variable)
+      return;
+    loaded.warnings.push_back(fmt::format("{}: passed over: {}", origin->second, made.error().message));
+    const auto usual = std::get<std::string config::settings::*>(which->member);
+    loaded.values.*usual = config::settings{}.*usual;
+    loaded.origins.erase(origin);
+  }
 }
 
 }  // namespace troupe

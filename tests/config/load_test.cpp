@@ -220,10 +220,61 @@ TEST(Load, AKeyWithPartsWithoutEndIsRefused) {
 }
 
 TEST(Load, AWrongVariableIsNamed) {
-  const auto loaded =
-      load_settings({.flags = {}, .environment = {{"TROUPE_PORT", "tcp://10.0.0.1:80"}}, .file = {}});
-  ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error(), "TROUPE_PORT: expected an integer, got 'tcp://10.0.0.1:80'");
+  for (const auto& [variable, text] : {std::pair("TROUPE_PORT", "eighty"),
+                                       {"TROUPE_PORT", "http://10.0.0.1:80"},
+                                       {"TROUPE_MAX_NUM_SEQS", "tcp://10.0.0.1:80"}}) {
+    const auto loaded = load_settings({.flags = {}, .environment = {{variable, text}}, .file = {}});
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error(), std::string(variable) + ": expected an integer, got '" + text + "'");
+  }
+}
+
+TEST(Load, AVariableOfAPortThatKubernetesHasSetForAServiceIsPassedOverWithAWarning) {
+  const auto loaded = load_settings({.flags = {{"port", "8001"}},
+                                     .environment = {{"TROUPE_PORT", "tcp://10.96.12.3:8000"},
+                                                     {"TROUPE_ADMIN_PORT", "udp://10.96.12.4:9091"},
+                                                     {"TROUPE_PROBE_PORT", "8002"}},
+                                     .file = {}});
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->values.port, 8001);
+  EXPECT_EQ(loaded->values.admin_port, settings{}.admin_port);
+  EXPECT_EQ(loaded->values.probe_port, 8002);
+  EXPECT_FALSE(loaded->origins.contains("admin_port"));
+  ASSERT_EQ(loaded->warnings.size(), 2U);
+  EXPECT_EQ(
+      loaded->warnings[0],
+      "TROUPE_PORT: 'tcp://10.96.12.3:8000' is the address of a service named troupe, set by Kubernetes or "
+      "Docker, and passed over; enableServiceLinks: false in the pod leaves such variables out");
+  EXPECT_TRUE(loaded->warnings[1].find("of a service named troupe-admin, ") != std::string::npos)
+      << loaded->warnings[1];
+}
+
+TEST(Load, WhatKubernetesSetsBesideForServicesOfThisNameIsNoWarning) {
+  setting_sources sources;
+  for (const std::string name : {"TROUPE", "TROUPE_ADMIN", "TROUPE_CANARY_EU"})
+    for (const auto& [end, text] : {std::pair("_SERVICE_HOST", "10.96.12.3"),
+                                    {"_SERVICE_PORT", "8000"},
+                                    {"_SERVICE_PORT_HTTP", "8000"},
+                                    {"_PORT_8000_TCP", "tcp://10.96.12.3:8000"},
+                                    {"_PORT_8000_TCP_PROTO", "tcp"},
+                                    {"_PORT_8000_TCP_PORT", "8000"},
+                                    {"_PORT_53_UDP_ADDR", "10.96.12.3"},
+                                    {"_PORT_53_SCTP", "sctp://10.96.12.3:53"}})
+      sources.environment.emplace_back(name + end, text);
+  sources.environment.emplace_back("TROUPE_CANARY_EU_PORT", "tcp://10.96.12.3:8000");
+  auto loaded = load_settings(sources);
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_TRUE(loaded->warnings.empty()) << loaded->warnings.front();
+  EXPECT_TRUE(loaded->origins.empty());
+
+  sources.environment = {{"TROUPE_CANARY_EU_PORT", "8000"},
+                         {"TROUPE_PORT_8000", "1"},
+                         {"TROUPE_PORT__TCP", "1"},
+                         {"TROUPE_PORT_80_TCP_NAME", "1"},
+                         {"TROUPE_SERVICEHOST", "1"}};
+  loaded = load_settings(sources);
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->warnings.size(), sources.environment.size());
 }
 
 TEST(Load, AWrongFlagIsNamed) {
@@ -239,12 +290,12 @@ TEST(Load, AnUnknownVariableIsAWarningThatSuggestsAName) {
                                                      {"TROUPE_TEST_LONG", "1"},
                                                      {"PATH", "/bin"},
                                                      {"TROUPE_CONFIG", ""},
-                                                     {"TROUPE_SERVICE_HOST", "10.0.0.1"}},
+                                                     {"TROUPE_ZEBRA_CROSSING", "1"}},
                                      .file = {}});
   ASSERT_TRUE(loaded) << loaded.error();
   ASSERT_EQ(loaded->warnings.size(), 2U);
   EXPECT_EQ(loaded->warnings[0], "TROUPE_PROT: unknown variable, ignored; did you mean TROUPE_PORT?");
-  EXPECT_TRUE(loaded->warnings[1].starts_with("TROUPE_SERVICE_HOST: unknown variable, ignored"));
+  EXPECT_TRUE(loaded->warnings[1].starts_with("TROUPE_ZEBRA_CROSSING: unknown variable, ignored"));
 }
 
 TEST(Load, AnEmptyVariableCountsAsUnset) {
@@ -253,14 +304,20 @@ TEST(Load, AnEmptyVariableCountsAsUnset) {
   EXPECT_EQ(loaded->values.port, 8000);
 }
 
-TEST(Load, AVariableThatOtherProgramsReadTooWinsOverTheFileAndGivesWayToTheOptionsOwn) {
-  const temporary_file file("otel_service_name = \"of the file\"\n");
-  setting_sources sources{.flags = {}, .environment = {}, .file = file.path()};
-  sources.environment.emplace_back("OTEL_SERVICE_NAME", "common");
+TEST(Load, AVariableThatOtherProgramsReadTooGivesWayToTheFileAndToTheOptionsOwn) {
+  setting_sources sources{.flags = {}, .environment = {{"OTEL_SERVICE_NAME", "common"}}, .file = {}};
   auto loaded = load_settings(sources);
   ASSERT_TRUE(loaded) << loaded.error();
   EXPECT_EQ(loaded->values.otel_service_name, "common");
   EXPECT_EQ(loaded->origins.at("otel_service_name"), "OTEL_SERVICE_NAME");
+  const temporary_file file("otel_service_name = \"of the file\"\n");
+  sources.file = file.path();
+  loaded = load_settings(sources);
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->values.otel_service_name, "of the file");
+  EXPECT_EQ(loaded->origins.at("otel_service_name"), file.path() + ":1");
+  EXPECT_EQ(loaded->overridden,
+            std::vector<std::string>{"otel_service_name (OTEL_SERVICE_NAME) by " + file.path() + ":1"});
   sources.environment.insert(sources.environment.begin(), {"TROUPE_OTEL_SERVICE_NAME", "own"});
   loaded = load_settings(sources);
   ASSERT_TRUE(loaded) << loaded.error();
