@@ -52,6 +52,7 @@ void add_flag(CLI::App& app, const option& which, setting_sources& sources) {
     app.add_flag_function(
            spellings(which), [keep](std::int64_t on) { keep(on > 0 ? "true" : "false"); },
            std::string(which.help) + " (=" + value + ")")
+        ->multi_option_policy(CLI::MultiOptionPolicy::Throw)  // else the signs of several would be added up
         ->check(truth_value_of(which.flag()))
         ->group(heading(which.group));
   } else {

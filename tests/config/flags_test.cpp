@@ -41,6 +41,19 @@ TEST(Flags, ASwitchIsTurnedOffByItsNegationAndByAValue) {
   }
 }
 
+TEST(Flags, AnyOptionGivenTwiceIsRefused) {
+  for (const option& which : options()) {
+    const std::string once = which.is_switch() ? which.flag() : which.flag() + " 15";
+    const std::string off = which.is_switch() ? "--no" + which.flag().substr(1) : once;
+    for (const std::string& text : {once + " " + once, off + " " + once, once + " " + off}) {
+      CLI::App app;
+      setting_sources sources;
+      add_flags(app, {which.group}, sources);
+      EXPECT_THROW(app.parse(text), CLI::ArgumentMismatch) << text;
+    }
+  }
+}
+
 TEST(Flags, AnAliasIsKeptUnderTheOptionsName) {
   for (const option& which : options()) {
     for (const std::string_view alias : which.aliases) {
