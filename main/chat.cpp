@@ -2,12 +2,15 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "config/flags.hpp"
 #include "main/answer_options.hpp"
@@ -31,27 +34,44 @@ constexpr const char* help_text =
     "/help    this text\n"
     "/exit    leave; so does Ctrl-D. Ctrl-C stops an answer\n";
 
+constexpr int ended_by_ctrl_c = 128 + SIGINT;
+
+// Without the blanks around it.
+std::string_view trimmed(std::string_view line) {
+  constexpr std::string_view blanks = " \t\r";
+  const std::size_t begin = line.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
+}
+
 class chat_session {
  public:
   chat_session(conversation& talk, const answer_options& options) : talk_(talk), options_(options) {
     reset();
   }
 
-  // Reads and answers lines until the input or the person ends it. Returns the program's exit code: that a
-  // question was not answered counts where nobody was there to read so.
+  // Reads and answers lines until the input or the person ends it, or nobody takes the answers. Returns the
+  // program's exit code: that a question was not answered counts where nobody was there to read so.
   int converse() {
     if (interactive_) std::printf("%s", help_text);
     for (std::string line; show_prompt(), std::getline(std::cin, line);) {
-      if (line == "/exit" || line == "/quit") break;
-      obey_or_answer(replace_invalid_utf8(line));
+      const std::string said = replace_invalid_utf8(line);
+      const std::string_view command = trimmed(said);
+      if (command == "/exit" || command == "/quit") break;
+      obey_or_answer(command, said);
+      if (is_interrupted_) return ended_by_ctrl_c;
+      if (std::ferror(stdout) != 0) return exit_failure;  // finish_output() says so
     }
     if (interactive_) std::puts("");
     return was_refused_ && !interactive_ ? exit_failure : exit_ok;
   }
 
-  // Any thread: Ctrl-C stops an answer; between answers it only begins a new line.
-  void interrupt() {
-    if (talk_.abort()) return;
+  // Any thread: Ctrl-C stops an answer; between answers it only begins a new line. Where no person types the
+  // lines it ends all of it.
+  void interrupt(int count) {
+    if (!interactive_) is_interrupted_ = true;
+    if (talk_.abort() && (interactive_ || count == 1)) return;
+    if (!interactive_) std::_Exit(ended_by_ctrl_c);
     std::puts("");
     show_prompt();
   }
@@ -68,15 +88,16 @@ class chat_session {
     if (!options_.system.empty()) messages_.push_back({{"role", "system"}, {"content", options_.system}});
   }
 
-  void obey_or_answer(const std::string& line) {
-    if (line.empty()) return;
-    if (line == "/help") {
+  // `command`: the line without the blanks around it. A path alone is taken for a command that is not known.
+  void obey_or_answer(std::string_view command, const std::string& line) {
+    if (command.empty()) return;
+    if (command == "/help") {
       std::printf("%s", help_text);
-    } else if (line == "/reset") {
+    } else if (command == "/reset") {
       reset();
       std::puts("(forgotten)");
-    } else if (line.front() == '/' && line.find(' ') == std::string::npos) {
-      std::printf("unknown command %s; /help lists them\n", line.c_str());
+    } else if (command.front() == '/' && command.find(' ') == std::string_view::npos) {
+      std::printf("unknown command %s; /help lists them\n", std::string(command).c_str());
     } else {
       reply_to(line);
     }
@@ -102,6 +123,7 @@ class chat_session {
   const bool interactive_ = isatty(STDIN_FILENO) == 1;
   json messages_;
   bool was_refused_ = false;
+  std::atomic<bool> is_interrupted_ = false;  // for good
 };
 
 int chat(const chat_options& options) {
@@ -110,9 +132,9 @@ int chat(const chat_options& options) {
   if (!started) return started.error();
   conversation talk(*(*started)->port());
   chat_session session(talk, options.answer);
-  const scoped_handler on_signal(signals, [&session](int signal, int) {
+  const scoped_handler on_signal(signals, [&session](int signal, int count) {
     if (signal == SIGTERM) std::_Exit(128 + signal);
-    session.interrupt();
+    session.interrupt(count);
   });
   return session.converse();
 }

@@ -85,6 +85,7 @@ answer conversation::ask_once(const json& messages, const sampling_params& sampl
   while (!end) {
     taken next = take(*pending);
     print(next, out);
+    if (!next.end && std::ferror(stdout) != 0) abort();
     end = std::move(next.end);
   }
   const std::lock_guard lock(mutex_);

@@ -23,7 +23,7 @@ class conversation {
   explicit conversation(net::engine_port& port) : port_(port) {}
 
   // Asks and waits for the end, printing every piece of text. An answer may be shorter than max_tokens where
-  // the context leaves no more. One thread at a time.
+  // the context leaves no more, and is aborted where the standard output takes no more. One thread at a time.
   answer ask(const json& messages, const sampling_params& sampling);
   // Ends the answer that is being written; false where there is none. Any thread.
   bool abort();

@@ -63,6 +63,7 @@ int run(const run_options& options) {
   messages.push_back({{"role", "user"}, {"content", prompt}});
   const answer said = talk.ask(messages, to_sampling(options.answer));
   if (!said.text.empty() && said.text.back() != '\n') std::puts("");
+  if (std::ferror(stdout) != 0) return exit_failure;  // finish_output() says so
   return exit_code_of(said.end, ended_by);
 }
 

@@ -421,6 +421,45 @@ def test_run_ends_at_a_signal(how):
         assert time.monotonic() - begin < 10
 
 
+# So hot that nobody comes to an end by himself.
+WITHOUT_END = ["--max-tokens", "8000", "--temperature", "2", "--top-p", "1", "--seed", "1"]
+
+
+@pytest.mark.parametrize("arguments", [("run", "Count to a thousand."), ("chat",)], ids=["run", "chat"])
+def test_an_answer_that_nobody_reads_any_more_is_given_up(arguments):
+    """And with it a conversation whose next line has not come yet."""
+    with subprocess.Popen([BINARY, *arguments, "--model", MODEL, *WITHOUT_END], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()) as process:
+        process.stdin.write(b"Count to a thousand.\n")
+        process.stdin.flush()
+        assert process.stdout.read(1)
+        process.stdout.close()
+        try:
+            assert process.wait(40) == 1
+        finally:
+            process.kill()
+        assert b"the output could not be written" in process.stderr.read()
+
+
+def test_ctrl_c_ends_a_chat_that_nobody_types():
+    with subprocess.Popen([BINARY, "chat", "--model", MODEL, *WITHOUT_END], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=clean_environment()) as process:
+        process.stdin.write(b"Count to a thousand.\nAnd back.\n")
+        process.stdin.flush()
+        assert process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
+        assert process.stdout.read().endswith(b" (stopped)\n")
+
+
+def test_chat_takes_no_notice_of_blanks_around_its_commands():
+    assert "/reset" in chat("/help ") and "(forgotten)" in chat("  /reset\t") and "unknown command /nonsense\n" not in chat("/nonsense why?")
+    assert chat("   ", " /exit ", "Hello") == ""
+
+
 def chat(*lines):
     done = troupe("chat", "--model", MODEL, "--temperature", 0, "--max-tokens", 20, stdin="\n".join(lines) + "\n")
     assert done.returncode == 0, done.stderr
