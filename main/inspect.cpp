@@ -4,8 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "config/flags.hpp"
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
+#include "main/load.hpp"
 #include "main/setup/default_model.hpp"
 #include "runtime/gguf/gguf.hpp"
 #include "runtime/model/describe.hpp"
@@ -13,7 +15,18 @@
 namespace troupe::cli {
 namespace {
 
-int inspect(const std::string& model) {
+struct inspect_options {
+  config::setting_sources sources;
+  std::string file;  // empty: the settings name the model
+};
+
+int inspect(const inspect_options& options) {
+  std::string model = options.file;
+  if (model.empty()) {
+    const auto loaded = load(options.sources);
+    if (!loaded) return loaded.error();
+    model = loaded->values.model;
+  }
   const auto path = find_model(model);
   if (!path) return report(path.error());
   const auto file = gguf::file::open(*path);
@@ -25,11 +38,13 @@ int inspect(const std::string& model) {
 }  // namespace
 
 void add_inspect(CLI::App& app, command_body& chosen) {
-  const auto path = std::make_shared<std::string>();
+  const auto options = std::make_shared<inspect_options>();
   CLI::App* command = app.add_subcommand("inspect", "Print the metadata and the tensors of a model file");
-  command->add_option("model", *path, "A GGUF file; nothing: the default model")->type_name("MODEL");
+  command->add_option("file", options->file, "A GGUF file; nothing: the model that would be served")
+      ->type_name("FILE");
+  config::add_flags(*command, {config::option_group::model}, options->sources);
   command->footer("\nExample:\n  troupe inspect models/SmolLM2-135M-Instruct.Q4_1.gguf");
-  command->callback([path, &chosen] { chosen = [path] { return inspect(*path); }; });
+  command->callback([options, &chosen] { chosen = [options] { return inspect(*options); }; });
 }
 
 }  // namespace troupe::cli

@@ -338,6 +338,14 @@ def test_tokenize_reads_the_standard_input_and_prints_json():
     assert plain["count"] > by_stdin["count"] and "".join(plain["pieces"]) == "a <|im_start|>"
 
 
+def test_inspect_looks_at_the_model_that_would_be_served(tmp_path):
+    named, other = tmp_path / "named.gguf", tmp_path / "other.gguf"
+    refused(troupe("inspect", TROUPE_MODEL=str(named)), 66, "named.gguf")
+    refused(troupe("inspect", "--model", named, TROUPE_MODEL=str(other)), 66, "named.gguf")
+    refused(troupe("inspect", named, TROUPE_MODEL=str(other), TROUPE_PORT="none"), 66, "named.gguf")
+    assert troupe("inspect", TROUPE_MODEL=str(MODEL)).stdout == troupe("inspect", MODEL).stdout
+
+
 def test_inspect_shows_metadata_and_tensors():
     done = troupe("inspect", MODEL)
     assert done.returncode == 0
