@@ -1,4 +1,6 @@
 // troupe bench offline: how fast this machine runs a model.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "main/setup/default_model.hpp"
 #include "main/setup/machine.hpp"
 #include "main/setup/tuning_place.hpp"
+#include "main/terminal.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/json/json.hpp"
 #include "runtime/model/model.hpp"
@@ -85,7 +88,7 @@ int bench_offline(const bench_options& options) {
   const tuning_place tuning = find_tuning(settings.tuning_file);
   run.tuning_file = tuning.file;
   run.tuning_folder = tuning.folder;
-  progress_bar bar(on_terminal());
+  progress_bar bar(can_be_drawn_over(STDERR_FILENO));
   const auto measured = run_offline_benchmark(
       *model, run, [&bar](const std::string& phase, std::int64_t done, std::int64_t total) {
         bar.update(done, total, phase);

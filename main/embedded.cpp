@@ -1,5 +1,7 @@
 #include "main/embedded.hpp"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "main/exit_code.hpp"
@@ -8,6 +10,7 @@
 #include "main/progress.hpp"
 #include "main/setup/company_options.hpp"
 #include "main/setup/default_model.hpp"
+#include "main/terminal.hpp"
 
 namespace troupe::cli {
 
@@ -26,7 +29,7 @@ tl::expected<std::unique_ptr<company>, int> start_embedded(config::setting_sourc
   options->traces.reset();  // of requests to gateways, which there are none of
   auto started = company::start(std::move(*options));
   if (!started) return tl::unexpected(report(with_origin(*loaded, started.error())));
-  progress_bar bar(on_terminal());
+  progress_bar bar(can_be_drawn_over(STDERR_FILENO));
   const auto ready = (*started)->wait_ready(
       [&bar](const auto& item) { bar.update(item.done, item.total, "warm-up: " + item.what); });
   if (!ready) {

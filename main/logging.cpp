@@ -15,7 +15,7 @@
 
 #include "main/journal.hpp"
 #include "main/patient_sink.hpp"
-#include "main/progress.hpp"
+#include "main/terminal.hpp"
 #include "runtime/json/json.hpp"
 
 namespace troupe::cli {

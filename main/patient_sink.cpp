@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spdlog/details/os.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,8 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+
+#include "main/terminal.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -99,8 +100,7 @@ int open_without_blocking() {
 }  // namespace
 
 spdlog::sink_ptr make_stderr_sink() {
-  const bool in_color = spdlog::details::os::in_terminal(stderr) && spdlog::details::os::is_color_terminal();
-  return std::make_shared<patient_sink>(open_without_blocking(), in_color);
+  return std::make_shared<patient_sink>(open_without_blocking(), may_have_colors(STDERR_FILENO));
 }
 
 }  // namespace troupe::cli

@@ -38,7 +38,7 @@ class patient_sink final : public spdlog::sinks::base_sink<std::mutex> {
   std::uint64_t dropped_ = 0;
 };
 
-// To the standard error stream, in colours on a terminal that has them. Once in a process: what it opens
+// To the standard error stream, in colours where there may be some. Once in a process: what it opens
 // stays open.
 spdlog::sink_ptr make_stderr_sink();
 

@@ -1,13 +1,9 @@
 #include "main/progress.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 
 namespace troupe::cli {
-
-bool on_terminal() { return isatty(STDERR_FILENO) == 1; }
 
 std::string progress_text(std::int64_t done, std::int64_t total, const std::string& what, int width) {
   const std::int64_t filled = total > 0 ? std::clamp<std::int64_t>(done * width / total, 0, width) : 0;

@@ -6,8 +6,6 @@
 
 namespace troupe::cli {
 
-bool on_terminal();  // the standard error stream is one
-
 // "[########        ] 3/8 what"; `width` characters between the brackets.
 std::string progress_text(std::int64_t done, std::int64_t total, const std::string& what, int width = 24);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "main/logging.hpp"
 #include "main/progress.hpp"
 #include "main/setup/company_options.hpp"
+#include "main/terminal.hpp"
 #include "runtime/isolation/exit_with_children.hpp"
 
 namespace troupe::cli {
@@ -119,7 +121,7 @@ result<void> running_service::wait_ready() {
   const auto tell = [](const warm_up_progress& item) {
     tell_status(fmt::format("warming up [{}/{}] {}", item.done, item.total, item.what));
   };
-  if (!on_terminal()) return served_->wait_ready(tell);
+  if (!can_be_drawn_over(STDERR_FILENO)) return served_->wait_ready(tell);
   const quiet_log quiet;
   progress_bar bar(true);
   return served_->wait_ready([&](const auto& item) {

@@ -1,6 +1,7 @@
 // troupe serve: the company behind an HTTP and a TCP port.
 #include <malloc.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -40,6 +41,7 @@
 #include "main/setup/open_files.hpp"
 #include "main/setup/runner_program.hpp"
 #include "main/signals.hpp"
+#include "main/terminal.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/isolation/exit_with_children.hpp"
 #include "runtime/supervision/thread_room.hpp"
@@ -146,7 +148,7 @@ tl::expected<std::shared_ptr<net::keys_in_force>, int> find_api_keys(const confi
 result<loaded_engine> load_with_progress(engine_options options, net::loading_server& shown,
                                          metrics::engine_metrics& metrics) {
   constexpr std::int64_t phases = 3;
-  progress_bar bar(on_terminal());
+  progress_bar bar(can_be_drawn_over(STDERR_FILENO));
   std::int64_t done = 0;
   std::mutex telling;  // the phase, and what does not get on
   std::string phase;

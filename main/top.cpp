@@ -22,6 +22,7 @@
 #include "main/quit_key.hpp"
 #include "main/signals.hpp"
 #include "main/stop_request.hpp"
+#include "main/terminal.hpp"
 #include "main/top_view.hpp"
 #include "metrics/exposition.hpp"
 #include "runtime/json/json.hpp"
@@ -113,7 +114,7 @@ result<reading> reader::read() const {
 // one view after the other.
 class screen {
  public:
-  explicit screen(bool drawn_over) : drawn_over_(drawn_over && can_be_drawn_over()) {
+  explicit screen(bool drawn_over) : drawn_over_(drawn_over && can_be_drawn_over(STDOUT_FILENO)) {
     if (drawn_over_) std::fputs("\x1b[?1049h\x1b[?25l", stdout);
   }
   ~screen() {
@@ -142,11 +143,6 @@ class screen {
   }
 
  private:
-  static bool can_be_drawn_over() {
-    const char* const kind = std::getenv("TERM");
-    return isatty(STDOUT_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
-  }
-
   bool drawn_over_;
 };
 

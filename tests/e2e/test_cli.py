@@ -517,6 +517,37 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
+def shown_on_terminal(*arguments, **environment):
+    """What a command shows there whose output and messages go to a terminal."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(BINARY, [BINARY, *map(str, arguments)], clean_environment(**environment))
+    shown = b""
+    try:
+        while part := os.read(terminal, 65536):
+            shown += part
+    except OSError:
+        pass
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 66, shown
+    return shown
+
+
+def test_colours_are_for_terminals_that_have_them_and_people_who_want_them():
+    wrong = ["serve", "--model", "/none.gguf", "--port", "0", "--tcp-port", "0"]
+    assert b"\x1b[31m" in shown_on_terminal(*wrong, TERM="xterm", NO_COLOR="")
+    assert b"\x1b" not in shown_on_terminal(*wrong, TERM="xterm", NO_COLOR="1")
+    assert b"\x1b" not in shown_on_terminal(*wrong, TERM="dumb", NO_COLOR="", COLORTERM="truecolor")
+
+
+@pytest.mark.parametrize("kind, is_drawn", [("xterm", True), ("dumb", False)])
+def test_progress_is_drawn_where_a_terminal_can_be_drawn_over(tmp_path, kind, is_drawn):
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(MODEL.read_bytes()[:1_000_000])
+    shown = shown_on_terminal("serve", "--model", broken, "--port", "0", "--tcp-port", "0", TERM=kind, NO_COLOR="1")
+    assert (b"\r\x1b[K" in shown) == is_drawn, shown
+
+
 def test_ctrl_c_stops_an_answer_of_the_chat_and_ctrl_d_ends_it():
     chat = Terminal("chat", "--model", MODEL, "--max-tokens", 8000, "--temperature", 0)
     chat.expect("> ")
