@@ -56,6 +56,8 @@ double resident_bytes(const stat_fields& stat) {
   return stat.resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
+// The system makes it of its clock whenever it is asked: whoever looked after the clock was set would see
+// another start of this process.
 std::optional<double> boot_seconds() {
   std::ifstream in("/proc/stat");
   for (std::string line; std::getline(in, line);)
@@ -76,7 +78,7 @@ double count_descriptors() {
 
 std::optional<process_usage> read_process_usage() {
   const auto stat = read_stat("self");
-  const auto boot = boot_seconds();
+  static const auto boot = boot_seconds();
   const auto used = cpu_seconds(0);
   if (!stat || !boot || !used) return std::nullopt;
   process_usage out;
