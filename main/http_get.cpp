@@ -10,6 +10,8 @@
 #include <boost/beast/http.hpp>
 #include <exception>
 
+#include "actors/net/host_field.hpp"
+
 namespace troupe::cli {
 namespace {
 
@@ -28,7 +30,7 @@ asio::awaitable<http_answer> ask(const service_url& from, const std::string& pat
   const auto found = co_await resolver.async_resolve(from.host, from.port, asio::use_awaitable);
   co_await stream.async_connect(found, asio::use_awaitable);
   http::request<http::empty_body> request(http::verb::get, from.base + path, 11);
-  request.set(http::field::host, from.host);
+  request.set(http::field::host, net::host_field(from.host, from.port));
   if (!key.empty()) request.set(http::field::authorization, "Bearer " + key);
   request.keep_alive(false);
   co_await http::async_write(stream, request, asio::use_awaitable);

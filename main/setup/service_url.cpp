@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <system_error>
 
 namespace troupe {
 namespace {
 
 bool is_port(std::string_view text) {
-  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
+  std::uint16_t port = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return fault == std::errc() && end == text.data() + text.size() && port > 0;
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ def test_a_service_that_is_not_there_is_one_line():
     refused(troupe("top", f"127.0.0.1:{port}"), 1, str(port), "refused")
 
 
-@pytest.mark.parametrize("url", ["https://127.0.0.1:1", "http://", "127.0.0.1:x", "http://[::1", ":80", "a:123456"])
+@pytest.mark.parametrize("url", ["https://127.0.0.1:1", "http://", "127.0.0.1:x", "http://[::1", ":80", "a:123456", "a:86566", "a:65536", "a:0"])
 def test_an_address_that_is_none_is_refused(url):
     refused(troupe("top", url), 2, url, "http://127.0.0.1:8000")
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/net/host_field.hpp"
 #include "actors/net/sockets/async_event.hpp"
 #include "actors/net/sockets/deadline.hpp"
 #include "actors/net/sockets/thread_priority.hpp"
@@ -183,7 +184,7 @@ asio::awaitable<asio_error> trace_exporter::state::connect() {
 
 asio::awaitable<asio_error> trace_exporter::state::talk(const std::string& body, collector_answer& answer) {
   http::request<http::string_body> request(http::verb::post, options.path, 11, body);
-  request.set(http::field::host, fmt::format("{}:{}", options.host, options.port));
+  request.set(http::field::host, host_field(options.host, options.port));
   request.set(http::field::content_type, "application/json");
   request.set(http::field::user_agent, "troupe/" + options.resource.version);
   request.keep_alive(false);
@@ -219,8 +220,8 @@ void trace_exporter::state::settle(const collector_answer& answer, std::uint64_t
 
 void trace_exporter::state::complain(const std::string& why) {
   if (complaints.pass(std::chrono::steady_clock::now()))
-    spdlog::warn("traces are lost: the collector at {}:{}{}: {}", options.host, options.port, options.path,
-                 why);
+    spdlog::warn("traces are lost: the collector at {}{}: {}", host_field(options.host, options.port),
+                 options.path, why);
 }
 
 void trace_exporter::state::begin_closing() {

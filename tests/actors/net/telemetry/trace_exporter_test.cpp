@@ -238,6 +238,22 @@ TEST(trace_exporter, gives_a_collector_up_that_is_not_there_and_complains_once) 
   EXPECT_TRUE(captured.lines()[0].starts_with("warning traces are lost: the collector at 127.0.0.1:"));
 }
 
+TEST(trace_exporter, names_a_collector_as_its_url_does) {
+  const captured_log captured;
+  fates seen;
+  {
+    trace_options options = options_for("1");
+    options.host = "::1";
+    trace_exporter exporter(options, seen.counter());
+    exporter.ended(traced_report());
+    seen.wait_for(span_fate::unreachable, 4);
+  }
+  ASSERT_EQ(captured.lines().size(), 1U);
+  EXPECT_TRUE(
+      captured.lines()[0].starts_with("warning traces are lost: the collector at [::1]:1/v1/traces: "))
+      << captured.lines()[0];
+}
+
 // Its backlog takes connections, and nobody ever answers.
 class silent_collector {
  public:
