@@ -63,7 +63,9 @@ std::string health_of(const http_answer& answer) {
     return is_degraded ? "ready, degraded: " + body["degraded"].get<std::string>() : "ready";
   }
   if (!body.is_object() || !body.contains("error") || !body["error"].is_object()) return "not ready";
-  return "not ready: " + body["error"].value("message", std::string("it does not say why"));
+  const json& error = body["error"];
+  const bool says_why = error.contains("message") && error["message"].is_string();
+  return "not ready: " + (says_why ? error["message"].get<std::string>() : "it does not say why");
 }
 
 // Asks a service until it is told to stop.
@@ -147,15 +149,14 @@ class screen {
 };
 
 std::string view_of(const reading& before, const reading& now, const std::string& url, view_size size) {
-  if (now.metrics.empty()) return url + "  " + now.health + "\n";
+  if (now.metrics.empty()) return view_line(url + "  " + now.health, size);
   const double elapsed = std::chrono::duration<double>(now.at - before.at).count();
   actor_lines actors;
   if (!now.actors.empty())
     actors = [&](std::size_t most) { return actor_tree_lines(before.actors, now.actors, elapsed, most); };
   std::string failure;
   if (!now.admin_failure.empty()) {
-    failure =
-        ("operators' port: " + now.admin_failure).substr(0, static_cast<std::size_t>(size.width)) + "\n";
+    failure = view_line("operators' port: " + now.admin_failure, size);
     --size.height;
   }
   return top_view(metrics::figures_of(before.metrics, now.metrics, elapsed), now.health, actors, size) +

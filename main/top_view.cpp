@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -17,10 +18,11 @@ std::string duration(const std::optional<double>& seconds) {
 }
 
 std::string percent(const std::optional<double>& share) {
-  return share ? fmt::format("{:.1f} %", *share * 100) : "-";
+  return share && std::isfinite(*share) ? fmt::format("{:.1f} %", *share * 100) : "-";
 }
 
 std::string bar(double share, int width) {
+  if (!std::isfinite(share)) return std::string(static_cast<std::size_t>(width), '.');
   const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * width + 0.5);
   return std::string(full, '#') + std::string(static_cast<std::size_t>(width) - full, '.');
 }
@@ -70,7 +72,7 @@ void fit(std::vector<std::string>& lines, std::size_t height) {
   lines.back() = fmt::format("... {} more lines: they need a larger terminal", left_out);
 }
 
-// A name of a model or an actor is not to move the cursor.
+// What a service says, such as a name of a model or an actor, is not to move the cursor.
 std::string printable(std::string line) {
   std::ranges::replace_if(
       line, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
@@ -78,6 +80,10 @@ std::string printable(std::string line) {
 }
 
 }  // namespace
+
+std::string view_line(const std::string& text, const view_size& size) {
+  return printable(text.substr(0, static_cast<std::size_t>(std::max(size.width, 20)))) + '\n';
+}
 
 std::string top_view(const metrics::service_figures& now, const std::string& health,
                      const actor_lines& actors, const view_size& size) {
@@ -89,10 +95,7 @@ std::string top_view(const metrics::service_figures& now, const std::string& hea
   for (std::string& line : actors ? actors(rest) : actors_of(now)) lines.push_back(std::move(line));
   fit(lines, height);
   std::string text;
-  for (const std::string& line : lines) {
-    text += printable(line.substr(0, static_cast<std::size_t>(std::max(size.width, 20))));
-    text += '\n';
-  }
+  for (const std::string& line : lines) text += view_line(line, size);
   return text;
 }
 

@@ -23,4 +23,7 @@ using actor_lines = std::function<std::vector<std::string>(std::size_t most)>;
 std::string top_view(const metrics::service_figures& now, const std::string& health,
                      const actor_lines& actors, const view_size& size);
 
+// One line of it: nothing in it moves the cursor, and it is no wider than `size`.
+std::string view_line(const std::string& text, const view_size& size);
+
 }  // namespace troupe::cli

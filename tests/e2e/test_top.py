@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import termios
@@ -242,6 +243,67 @@ def test_an_actor_that_was_not_told_of_before_has_no_rate():
         server.shutdown()
     assert done.returncode == 0 and ServiceOfOneActor.questions == 2, done
     assert re.search(r"^scheduler +running +0 +- +900 s +0$", done.stdout, re.M), done.stdout
+
+
+def ask_with_top(answers, host="127.0.0.1"):
+    """One look of top at a service with these answers, {path: (status, body)}; and the names by which it was asked."""
+    names = set()
+
+    class Answering(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            names.add(self.headers["Host"])
+            status, body = answers[self.path]
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+    with Server((host, 0), Answering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        authority = f"[{host}]:{server.server_port}" if ":" in host else f"{host}:{server.server_port}"
+        done = troupe("top", "http://" + authority, "--once", "--interval", "0.1")
+        server.shutdown()
+    return done, names == {authority}
+
+
+READY, NO_METRICS = {"/readyz": (200, b"{}")}, {"/metrics": (200, b"")}
+
+
+@pytest.mark.parametrize("message", [b"null", b"5", b"{}"])
+def test_a_reason_that_is_no_text_is_none(message):
+    done, _ = ask_with_top({"/readyz": (503, b'{"error": {"message": %b}}' % message), **NO_METRICS})
+    assert done.returncode == 0 and "not ready: it does not say why" in done.stdout, done
+
+
+def test_figures_that_are_no_numbers_are_shown_as_none():
+    done, _ = ask_with_top({**READY, "/metrics": (200, b"vllm:kv_cache_usage_perc NaN\ntroupe_last_step_age_seconds NaN\n"
+                                                       b"vllm:num_requests_running +Inf\nvllm:prefix_cache_hits_total NaN\n")})
+    assert done.returncode == 0 and f"KV cache   [{'.' * 30}] -" in done.stdout, done
+
+
+def test_what_a_service_says_does_not_reach_the_terminal_as_more_than_text():
+    said = json.dumps({"error": {"message": "\x1b]0;title\x07\x1b[2Jline\nsecond" + "x" * 1000}}).encode()
+    for metrics in (b"", b"troupe_ready 0\n"):
+        done, _ = ask_with_top({"/readyz": (503, said), "/metrics": (200, metrics)})
+        assert done.returncode == 0 and "?]0;title??[2Jline?second" in done.stdout, done
+        assert "\x1b" not in done.stdout and "\x07" not in done.stdout and max(map(len, done.stdout.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_service_is_asked_by_its_name_as_in_the_url(host):
+    with contextlib.closing(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+    done, is_named_so = ask_with_top({**READY, **NO_METRICS}, host)
+    assert done.returncode == 0 and is_named_so, done
 
 
 def test_without_a_key_the_operators_port_is_not_asked():

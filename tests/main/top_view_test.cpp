@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -46,6 +47,21 @@ TEST(TopView, ShowsNoNameThatWouldMoveTheCursor) {
   figures.model = "a\x1b[2Jb\n\rc\x7f";
   const std::string text = top_view(figures, "ready", {}, {});
   EXPECT_TRUE(text.find("a?[2Jb??c?\n") != std::string::npos) << text;
+}
+
+TEST(TopView, ShowsAShareThatIsNoNumberAsNone) {
+  for (const double share :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    metrics::service_figures figures;
+    figures.kv_cache_usage = share;
+    const std::string text = top_view(figures, "ready", {}, {});
+    EXPECT_TRUE(text.find("KV cache   [" + std::string(30, '.') + "] -") != std::string::npos) << text;
+  }
+}
+
+TEST(TopView, ALineIsNoWiderThanTheTerminalAndMovesNoCursor) {
+  EXPECT_EQ(view_line("not ready: \x1b[2J\nmore", {.width = 20}), "not ready: ?[2J?more\n");
+  EXPECT_EQ(view_line(std::string(100, 'x'), {.width = 30}), std::string(30, 'x') + "\n");
 }
 
 TEST(TopView, LeavesOutGroupsAndEmptyLinesBeforeActors) {
