@@ -6,6 +6,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <memory>
@@ -113,6 +114,8 @@ net::logged_requests requests_of(const config::settings& settings) {
   return settings.log_requests == "failed" ? net::logged_requests::failed : net::logged_requests::all;
 }
 
+std::atomic<net::line_form> form_in_force = net::line_form::text;
+
 void set_sink_level(spdlog::level::level_enum level) {
   for (const auto& sink : spdlog::default_logger()->sinks()) sink->set_level(level);
 }
@@ -123,6 +126,7 @@ void start_logging(const config::settings& settings) {
   auto logger = std::make_shared<spdlog::logger>("troupe", make_stderr_sink());
   logger->flush_on(spdlog::level::trace);
   logger->set_formatter(formatter_of(settings));
+  form_in_force = form_of(settings);
   spdlog::set_default_logger(std::move(logger));
   set_log_level(settings.log_level);
 }
@@ -142,12 +146,15 @@ log_change::log_change(const config::settings& settings)
 
 void log_change::take_up(net::request_log& requests) noexcept {
   spdlog::default_logger()->set_formatter(std::move(formatter_));  // of one sink: nothing is copied
+  form_in_force = form_;
   requests.change(form_, requests_);
   spdlog::set_level(level_);
 }
 
 quiet_log::quiet_log() { set_sink_level(spdlog::level::warn); }
 quiet_log::~quiet_log() { set_sink_level(spdlog::level::trace); }
+
+std::string log_format() { return form_in_force.load() == net::line_form::json ? "json" : "text"; }
 
 std::string log_level() { return level_word(spdlog::get_level()); }
 

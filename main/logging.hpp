@@ -39,6 +39,8 @@ class quiet_log {
   quiet_log& operator=(const quiet_log&) = delete;
 };
 
+// The form of the log's lines as the option log_format has it, never "auto". Any thread.
+std::string log_format();
 // By the words of the option log_level. Any thread.
 std::string log_level();
 void set_log_level(const std::string& level);

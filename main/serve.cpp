@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "actors/chaos.hpp"
 #include "actors/clients/refusal_counter.hpp"
@@ -197,8 +198,9 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_s
   if (!options) return refused(options.error());
   if (settings.runner_isolation == "process") {
     options->engine.isolation = this_program();
-    for (const std::string& argument : {std::string("--log-format"), settings.log_format})
-      options->engine.isolation->arguments.push_back(argument);
+    options->engine.isolation->later_arguments = [] {
+      return std::vector<std::string>{"--log-format", log_format()};
+    };
   }
   options->metrics = make_company_metrics(options->served_model_name, options->drafts);
   describe_program(*options->metrics, *options);

@@ -136,6 +136,8 @@ result<std::unique_ptr<child_process>> child_process::start(const child_program&
     return fail(error_code::unavailable, "no descriptors are left for a child process");
   const spawn_settings settings(inherited.get());
   std::vector<std::string> arguments = program.arguments;
+  if (program.later_arguments)
+    for (std::string& argument : program.later_arguments()) arguments.push_back(std::move(argument));
   arguments.push_back(std::to_string(descriptors.size()));
   arguments.push_back(std::to_string(::getpid()));
   const std::vector<char*> words = pointers_to(arguments);

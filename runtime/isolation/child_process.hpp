@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@ struct child_program {
   std::string path = "/proc/self/exe";
   std::vector<std::string> arguments = {"troupe", "runner-process"};  // the first is its name
   std::vector<std::string> withheld = {};  // variables of the environment that are none of its business
+  // What is behind `arguments`, asked for at each start, on any thread; unset: nothing.
+  std::function<std::vector<std::string>()> later_arguments = {};
 };
 
 class child_process {

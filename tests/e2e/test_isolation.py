@@ -238,6 +238,19 @@ def replace_runner(service):
     return runner
 
 
+def test_a_runner_that_is_started_after_a_reload_logs_in_the_form_of_then(start_service, tmp_path):
+    config = tmp_path / "troupe.toml"
+    config.write_text('log_format = "json"\n')
+    with start_service("--config", str(config)) as service:
+        form = [pathlib.Path(f"/proc/{runner}/cmdline").read_bytes().split(b"--log-format\0")[1] for runner in runners(service)]
+        config.write_text('log_format = "text"\n')
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_until(lambda: "reloaded: " in service.log(), 20, "reloading")
+        replace_runner(service)
+        form += [pathlib.Path(f"/proc/{runner}/cmdline").read_bytes().split(b"--log-format\0")[1] for runner in runners(service)]
+    assert [each.split(b"\0")[0] for each in form] == [b"json", b"text"]
+
+
 def test_the_end_of_a_runner_without_work_is_noticed(start_service):
     with start_service() as service:
         undisturbed = ask(service, 0)
