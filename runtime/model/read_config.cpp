@@ -157,7 +157,6 @@ result<model_config> read_config(const gguf::file& file) {
   config.intermediate_size = keys.integer("feed_forward_length", 1, max_intermediate_size);
   config.context_length = keys.integer("context_length", 1, max_context_length);
   config.rms_norm_eps = keys.positive_float("attention.layer_norm_rms_epsilon", 1.0);
-  cap_context_at_window(keys, config);
   if (keys.problem()) return tl::unexpected(*keys.problem());
   for (const auto& [name, size] : {std::pair{"embedding_length", config.hidden_size},
                                    std::pair{"feed_forward_length", config.intermediate_size}}) {
@@ -167,7 +166,8 @@ result<model_config> read_config(const gguf::file& file) {
   const auto attention = read_attention(keys, config);
   if (keys.problem()) return tl::unexpected(*keys.problem());
   if (!attention) return tl::unexpected(attention.error());
-  const auto rope = read_rope(file, keys, config);
+  const auto rope = read_rope(file, keys, config);  // by the context trained on
+  cap_context_at_window(keys, config);
   if (keys.problem()) return tl::unexpected(*keys.problem());
   if (!rope) return tl::unexpected(rope.error());
   return config;

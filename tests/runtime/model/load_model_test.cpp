@@ -111,6 +111,21 @@ TEST(load_model, caps_the_context_at_a_sliding_window) {
   }
 }
 
+// A cap of what is served, not of what the model was trained on.
+TEST(load_model, a_sliding_window_changes_no_yarn_frequency) {
+  const auto with = [](std::uint32_t window) {
+    return try_load(
+        {.kind = tiny_kind::mistral, .context_length = 512, .edit = [=](gguf_writer& writer) {
+           writer.drop("llama.attention.sliding_window").add("llama.attention.sliding_window", window);
+           writer.add("llama.rope.scaling.type", "yarn").add("llama.rope.scaling.factor", 4.0F);
+         }});
+  };
+  const auto whole = with(0), capped = with(100);
+  ASSERT_TRUE(whole && capped);
+  EXPECT_EQ((*capped)->config.context_length, 100);
+  EXPECT_EQ((*capped)->config.rope_inverse_frequencies, (*whole)->config.rope_inverse_frequencies);
+}
+
 TEST(load_model, names_an_architecture_that_is_not_served) {
   expect_refused(set("general.architecture", "mamba"), "'mamba' is not served", error_code::unsupported);
   expect_refused(set("general.architecture", 3U), "general.architecture");
