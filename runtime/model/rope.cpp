@@ -20,7 +20,7 @@ struct rope_settings {
   double original_context = 0.0;
   double beta_fast = 32.0;
   double beta_slow = 1.0;
-  double extrapolation = 1.0;
+  double extrapolation = 1.0;  // below 0: not set
   double attention_factor = 1.0;
 };
 
@@ -72,12 +72,13 @@ result<rope_settings> read_settings(const gguf::file& file, const model_config& 
         number{"scaling.original_context_length", 1.0, 1e9, out.original_context},
         number{"scaling.yarn_beta_fast", 1e-6, 1e6, out.beta_fast},
         number{"scaling.yarn_beta_slow", 1e-6, 1e6, out.beta_slow},
-        number{"scaling.yarn_ext_factor", 0.0, 1.0, out.extrapolation},
+        number{"scaling.yarn_ext_factor", -1.0, 1.0, out.extrapolation},
         number{"scaling.attn_factor", 1e-6, 1e6, out.attention_factor}}) {
     if (auto read = read_number(file, config.architecture, name, lowest, highest, target); !read) {
       return tl::unexpected(std::move(read.error()));
     }
   }
+  if (out.extrapolation < 0.0) out.extrapolation = 1.0;
   out.factor = factor > 0.0 ? factor : old_factor > 0.0 ? old_factor : 1.0;
   if (out.factor < 1e-6) {
     const std::string key = config.architecture + ".rope.scaling.factor";
@@ -149,7 +150,7 @@ result<rope_frequencies> read_rope_frequencies(const gguf::file& file, const mod
     out.inverse[i] = static_cast<float>(own / settings->factor * (1.0 - kept[i]) + own * kept[i]);
   }
   const double magnitude = yarn ? 1.0 + 0.1 * std::log(settings->factor) : 1.0;
-  out.attention_scale = static_cast<float>(magnitude * (settings->yarn ? settings->attention_factor : 1.0));
+  out.attention_scale = static_cast<float>(magnitude * settings->attention_factor);
   return out;
 }
 

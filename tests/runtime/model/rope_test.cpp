@@ -4,7 +4,10 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/support/tiny_model.hpp"
@@ -84,6 +87,35 @@ TEST(rope, yarn_keeps_fast_waves_and_stretches_slow_ones) {
   EXPECT_FLOAT_EQ(rope->inverse[20], 4.445698525097307e-05F);
   EXPECT_FLOAT_EQ(rope->inverse[31], 3.84981631514873e-07F);
   EXPECT_FLOAT_EQ(rope->attention_scale, 1.138629436111989F);
+}
+
+// As llama.cpp does: the file's factor counts whatever the type.
+TEST(rope, the_attention_factor_holds_for_every_type) {
+  for (const auto& [type, expected] :
+       {std::pair{"", 1.5F}, std::pair{"none", 1.5F}, std::pair{"linear", 1.5F},
+        std::pair{"yarn", 1.5F * 1.138629436111989F}}) {
+    const auto rope = read({.edit = [type = std::string_view(type)](gguf_writer& writer) {
+      if (!type.empty()) writer.add("llama.rope.scaling.type", type);
+      writer.add("llama.rope.scaling.factor", 4.0F).add("llama.rope.scaling.attn_factor", 1.5F);
+    }});
+    ASSERT_TRUE(rope) << rope.error().message;
+    EXPECT_FLOAT_EQ(rope->attention_scale, expected) << type;
+  }
+}
+
+TEST(rope, an_extrapolation_below_zero_is_none_that_was_set) {
+  const auto with = [](std::optional<float> extrapolation) {
+    return read({.edit = [=](gguf_writer& writer) {
+      writer.add("llama.rope.scaling.type", "yarn").add("llama.rope.scaling.factor", 4.0F);
+      if (extrapolation) writer.add("llama.rope.scaling.yarn_ext_factor", *extrapolation);
+    }});
+  };
+  const auto unset = with(std::nullopt), negative = with(-1.0F);
+  ASSERT_TRUE(unset && negative);
+  EXPECT_EQ(negative->inverse, unset->inverse);
+  EXPECT_EQ(negative->attention_scale, unset->attention_scale);
+  EXPECT_NE(with(0.0F)->inverse, unset->inverse);
+  EXPECT_FALSE(with(-2.0F));
 }
 
 std::string floats(std::size_t count, float value) {
