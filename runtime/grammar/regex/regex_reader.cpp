@@ -28,6 +28,14 @@ code_point_set united(std::initializer_list<std::string_view> names,
   return normalized(std::move(more));
 }
 
+// What Rust's \w has and Python's has not: marks and joiners, without which many languages have no words,
+// other signs that connect than '_', and letters in circles and squares. Python's alone has numbers of every
+// kind.
+const std::vector<code_point_range> joins{{'_', '_'}, {0x200C, 0x200D}},
+    joins_and_circled{
+        {0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
+const std::vector<code_point_range> separators{{0x1C, 0x1F}};  // white space of Python's alone
+
 const std::vector<code_point_range> ascii_word{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 
 struct posix_name {
@@ -122,20 +130,21 @@ result<std::uint32_t> regex_reader::braced_hexadecimal() {
   return value;
 }
 
-std::optional<code_point_set> regex_reader::perl_class(std::uint32_t c) const {
+std::optional<code_point_set> regex_reader::perl_class(std::uint32_t c, bool is_denied) {
   switch (c) {
     case 'd':
-      return is_denied_ ? united({"Nd"}) : code_point_set{{'0', '9'}};
-    case 'D':
-      return is_denied_ ? complement({{'0', '9'}}) : complement(united({"Nd"}));
+      return is_denied ? united({"Nd"}) : code_point_set{{'0', '9'}};
     case 'w':
-      return united({"L", "M", "Nd", "Nl", "Pc"}, {{0x200C, 0x200D}});
-    case 'W':
-      return complement(*perl_class('w'));
+      return is_denied ? united({"L", "M", "N", "Pc"}, joins_and_circled)
+                       : united({"L", "M", "Nd", "Nl"}, joins);
     case 's':
-      return united({"White_Space"});
+      return united({"White_Space"}, is_denied ? separators : std::vector<code_point_range>{});
+    case 'D':
+      return complement(*perl_class('d', !is_denied));
+    case 'W':
+      return complement(*perl_class('w', !is_denied));
     case 'S':
-      return complement(*perl_class('s'));
+      return complement(*perl_class('s', !is_denied));
     default:
       return std::nullopt;
   }
@@ -162,7 +171,7 @@ result<code_point_set> regex_reader::property(bool negated) {
 }
 
 result<code_point_set> regex_reader::named_class(std::uint32_t c) {
-  const auto known = perl_class(c);
+  const auto known = perl_class(c, is_denied_);
   auto set = known ? *known : property(c == 'P');
   if (!set) return set;
   if (auto counted = spend(steps_per_range * set->size()); !counted) return tl::unexpected(counted.error());

@@ -40,7 +40,9 @@ class regex_reader {
   // caller's.
   result<code_point_set> escape(bool in_class);
   // What is read from here on is denied, or no more: \d stands for the digits that every reader takes for
-  // such, which are ASCII's, and where it is denied for all that any reader does, which are Unicode's.
+  // such, which are ASCII's, and where it is denied for all that any reader does, which are Unicode's. \w and
+  // \s are what Rust's regex and Python's re have in common, with marks and joiners, and where they are
+  // denied what either takes for such.
   void turn() { is_denied_ = !is_denied_; }
   // A class after its '['.
   result<code_point_set> char_class(bool case_insensitive, std::size_t depth = 0);
@@ -60,7 +62,7 @@ class regex_reader {
   result<code_point_set> named_class(std::uint32_t c);
   result<code_point_set> property(bool negated);
   result<std::uint32_t> escaped_code_point(std::uint32_t c);
-  std::optional<code_point_set> perl_class(std::uint32_t c) const;
+  static std::optional<code_point_set> perl_class(std::uint32_t c, bool is_denied);
   result<std::optional<code_point_set>> posix_class();
   result<code_point_set> class_item(bool case_insensitive, std::size_t depth);
 

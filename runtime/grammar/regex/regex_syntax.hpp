@@ -1,9 +1,10 @@
 // Regular expressions as people write them: the syntax of Rust's regex crate and RE2: \w \s and (?i) are
 // Unicode's, classes nest, [a-z&&[^b]]. \d are the digits of ASCII alone, and where they are denied all of
-// Unicode's: so whoever reads the text by either meaning finds that it matches. (JSON Schema's, ECMA-262's:
-// json_schema/pattern.hpp.) Refused by name: back-references, look-behind, look-ahead inside of groups, word
-// boundaries, possessive and atomic groups, conditionals, recursion. Laziness (`*?`) does not change which
-// texts match and is read over.
+// Unicode's: so whoever reads the text by either meaning finds that it matches. So with \w and \s, by Rust's
+// and by Python's meaning, but that \w has marks and joiners, which Python's has not. (JSON Schema's,
+// ECMA-262's: json_schema/pattern.hpp.) Refused by name: back-references, look-behind, look-ahead inside of
+// groups, word boundaries, possessive and atomic groups, conditionals, recursion. Laziness (`*?`) does not
+// change which texts match and is read over.
 #pragma once
 #include <string_view>
 

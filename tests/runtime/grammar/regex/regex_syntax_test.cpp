@@ -97,6 +97,26 @@ TEST(regex_syntax, digits_are_those_that_every_reader_takes_for_such) {
   EXPECT_TRUE(is_match(R"(\w)", arabic_three));
 }
 
+// What Python's re takes for part of a word, or for white space, and Rust's regex does not, and the reverse.
+TEST(regex_syntax, what_no_reader_may_take_for_part_of_a_word_is_none_that_any_does) {
+  constexpr std::string_view quarter = "\xC2\xBC", circled_one = "\xE2\x91\xA0", circled_a = "\xE2\x92\xB6",
+                             undertie = "\xE2\x80\xBF", devanagari_i = "\xE0\xA5\x80",
+                             joiner = "\xE2\x80\x8D", file_separator = "\x1C";
+  for (const std::string_view each : {quarter, circled_one, circled_a, undertie, devanagari_i, joiner}) {
+    for (const char* denied : {R"(\W)", R"([\W])", R"([^\w])", R"([^a\w])", R"((?!\w).)"})
+      EXPECT_FALSE(is_match(denied, each)) << denied << each;
+  }
+  for (const char* denied : {R"(\S)", R"([\S])", R"([^\s])", R"((?!\s).)", R"([\x00-\x7F--\s])"})
+    EXPECT_FALSE(is_match(denied, file_separator)) << denied;
+  EXPECT_FALSE(is_match(R"(\s)", file_separator));
+  for (const std::string_view each : {quarter, circled_one, circled_a, undertie})
+    EXPECT_FALSE(is_match(R"(\w)", each));
+  EXPECT_FALSE(is_match(R"([^\W])", circled_one)) << "twice denied";
+  for (const std::string_view each : {devanagari_i, joiner})
+    EXPECT_TRUE(is_match(R"(a\w)", "a" + std::string(each)));
+  for (const std::string_view each : {"-", "\xE2\x82\xAC", " "}) EXPECT_TRUE(is_match(R"(\W)", each));
+}
+
 TEST(regex_syntax, a_dot_is_one_character_and_no_part_of_one) {
   EXPECT_TRUE(is_match(".", "\xF0\x9F\x98\x80"));
   EXPECT_FALSE(is_match("..", "\xF0\x9F\x98\x80"));
