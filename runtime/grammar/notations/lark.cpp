@@ -68,7 +68,8 @@ class lark_parser {
 
   result<void> rule() {
     const std::size_t line = reader_.line();
-    if (!reader_.take_if("?")) reader_.take_if("!");  // the shape of the tree
+    for (const std::string_view shape_of_tree : {"?!", "!?", "?", "!"})
+      if (reader_.take_if(shape_of_tree)) break;
     const std::string name = reader_.name("");
     if (name.empty()) return reader_.invalid("a rule's name is missing");
     if (reader_.peek() == '{') return reader_.unsupported("a template is");
@@ -138,8 +139,6 @@ class lark_parser {
   expression alternatives(std::size_t depth) {
     if (auto entered = reader_.enter(depth); !entered) return tl::unexpected(entered.error());
     std::vector<ebnf_rules::expression_id> parts;
-    reader_.space_before_bar(depth > 0);
-    reader_.take_if("|");  // a list may begin with its bar
     do {
       auto part = sequence(depth);
       if (!part) return part;
@@ -194,8 +193,11 @@ class lark_parser {
 
   result<std::vector<std::uint32_t>> quoted() {
     if (!reader_.take_if("\"")) return reader_.invalid("a '\"' is missing");
+    constexpr std::string_view escapes = "nrtfxuU\\\"";  // any other backslash means itself
     std::vector<std::uint32_t> text;
     while (!reader_.take_if("\"")) {
+      if (reader_.peek() == '\\' && escapes.find(reader_.peek(1)) == std::string_view::npos)
+        text.push_back(static_cast<unsigned char>(reader_.take()));
       const auto c = reader_.character();
       if (!c) return tl::unexpected(c.error());
       text.push_back(*c);

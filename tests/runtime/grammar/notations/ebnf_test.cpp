@@ -145,6 +145,38 @@ WORDS: ("é" | "z"+)
   EXPECT_EQ(accepts(grammar, "x\xC3\xA9"), false);
 }
 
+// As Lark takes them, also where a list begins in the next line.
+TEST(ebnf, any_alternative_of_lark_may_be_empty) {
+  for (const std::string_view text :
+       {"start: a \"b\"\na: | \"x\" | \"y\"", "start: a \"b\"\na:\n  | \"x\"\n  | \"y\"",
+        "start: a \"b\"\na: \"x\" | | \"y\"", "start: a \"b\"\na: \"x\" | \"y\" |",
+        "start: (| \"x\" | \"y\") \"b\"", "start: (\n | \"x\"\n | \"y\"\n) \"b\"",
+        "start: [| \"x\" | \"y\"] \"b\"", "start: A \"b\"\nA: | \"x\" | \"y\""}) {
+    const auto grammar = compiled(ebnf_grammar(text, {}));
+    for (const std::string_view each : {"b", "xb", "yb"})
+      EXPECT_EQ(accepts(grammar, each), true) << text << each;
+    EXPECT_EQ(accepts(grammar, "xyb"), false) << text;
+  }
+}
+
+// As Lark reads it: GBNF has escapes for more.
+TEST(ebnf, a_backslash_of_a_lark_string_that_escapes_nothing_stays) {
+  const auto grammar = compiled(ebnf_grammar(R"(start: "a\/b\[\d\"\\" /c\/d/)", {}));
+  EXPECT_EQ(accepts(grammar, R"(a\/b\[\d"\c/d)"), true);
+  EXPECT_EQ(accepts(grammar, R"(a/b[d"\c/d)"), false);
+  EXPECT_EQ(accepts(compiled(ebnf_grammar(R"(root ::= "a\/b\[")", {})), "a/b["), true);
+}
+
+TEST(ebnf, the_shape_of_a_tree_may_be_told_twice) {
+  for (const std::string_view marks : {"?", "!", "?!", "!?"})
+    EXPECT_EQ(accepts(compiled(ebnf_grammar("start: x\n" + std::string(marks) + "x: \"a\"", {})), "a"), true)
+        << marks;
+  for (const std::string_view marks : {"??", "!!", "! ?", "?!?"})
+    EXPECT_EQ(problem_of_ebnf("start: x\n" + std::string(marks) + "x: \"a\"").code,
+              error_code::invalid_argument)
+        << marks;
+}
+
 TEST(ebnf, faults_name_their_line) {
   const auto expect = [](std::string_view text, error_code code, std::string_view part) {
     const error e = problem_of_ebnf(text);
