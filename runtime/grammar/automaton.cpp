@@ -223,12 +223,18 @@ void automaton::drop_masks() {
   for (state& s : states_) s.mask = unknown;
 }
 
+// As the texts grow each fresh automaton lasts for half of what they leave, so that reading them again and
+// again takes no longer than writing them.
 bool automaton::is_worn() {
-  const std::size_t most = plan_.limits.max_memory_bytes / 2;
   if (is_spoiled()) return true;
-  if (memory_bytes() > most && mask_bytes_ > most / 2) drop_masks();
+  const std::size_t all = plan_.limits.max_memory_bytes;
+  const std::size_t left = (all - std::min(kept_bytes_, all)) / 2;
+  const std::size_t most = all - left;
+  if (memory_bytes() > most && mask_bytes_ > left / 2) drop_masks();
   return memory_bytes() > most;
 }
+
+void automaton::keep_what_was_read() { kept_bytes_ = std::max(kept_bytes_, memory_bytes() - mask_bytes_); }
 
 automaton::counts automaton::count() const { return {states_.size(), memory_bytes(), steps()}; }
 

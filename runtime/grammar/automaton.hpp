@@ -75,9 +75,12 @@ class automaton {
 
   // It cannot go on with what it was asked for last.
   bool is_spoiled() const { return out_of_memory_ || lexer_.regex().failure(); }
-  // That, or more than limits.max_memory_bytes / 2 are in use though the masks were let go: a fresh automaton
-  // is due.
+  // That, or more is in use than half of what the texts at hand leave of limits.max_memory_bytes, though the
+  // masks were let go: a fresh automaton is due.
   bool is_worn();
+  // Somebody's text has been read from its beginning: what it leads through is needed, and a fresh automaton
+  // would come to it, too.
+  void keep_what_was_read();
 
   struct counts {
     std::size_t states = 0, memory_bytes = 0;
@@ -153,6 +156,7 @@ class automaton {
   std::vector<std::uint32_t> lexer_starts_;  // [item set]
   id_index index_;
   std::size_t mask_bytes_ = 0;
+  std::size_t kept_bytes_ = 0;  // of texts that were read
   std::optional<state_id> start_;
 
   std::uint64_t given_ = 0, kept_steps_ = 0, visit_steps_ = 0;

@@ -48,7 +48,8 @@ void compiled_grammar::renew() const {
 
 compiled_grammar::access compiled_grammar::use(std::uint64_t& steps_left, bool goes_on) const {
   access allowed(*this);
-  if (!automaton_ || (goes_on ? automaton_->is_spoiled() : automaton_->is_worn())) renew();
+  allowed.is_fresh_ = !automaton_ || (goes_on ? automaton_->is_spoiled() : automaton_->is_worn());
+  if (allowed.is_fresh_) renew();
   automaton_->begin(steps_left);
   allowed.steps_left_ = &steps_left;
   return allowed;

@@ -45,12 +45,15 @@ class compiled_grammar {
     automaton& operator*() const { return *grammar_->automaton_; }
     // Another number means another automaton, whose states are others.
     std::uint64_t generation() const { return grammar_->generation_; }
+    // Nobody has used it before.
+    bool is_fresh() const { return is_fresh_; }
 
    private:
     friend compiled_grammar;
     explicit access(const compiled_grammar& grammar) : grammar_(&grammar), held_(grammar.mutex_) {}
     const compiled_grammar* grammar_;
     std::uint64_t* steps_left_ = nullptr;  // once there is an automaton that spends of them
+    bool is_fresh_ = false;
     std::unique_lock<std::mutex> held_;
   };
   // A fresh automaton where the last one is worn or was let go. It spends of `steps_left`, from which is

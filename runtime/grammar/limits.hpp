@@ -35,6 +35,13 @@ struct grammar_limits {
   std::uint64_t max_search_steps = 2'000;     // to prove one combination of expressions empty
 };
 
+// What tokens take that are read once more, where all that was worked out for them is gone: their states
+// alone, no masks.
+inline std::uint64_t steps_to_read_again(std::size_t tokens, const grammar_limits& limits) {
+  constexpr std::uint64_t share = 128;  // of what their masks may have taken: no such token delays a step
+  return limits.max_mask_steps + tokens * (limits.mask_steps_per_token / share);
+}
+
 // Of all masks of one step of the engine together, see grammar_sessions: 0.2 to 0.5 ms.
 inline constexpr std::uint64_t usual_mask_steps_per_step = 8'000;
 

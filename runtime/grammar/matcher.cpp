@@ -19,20 +19,22 @@ error matcher::of_text(std::string why) {
 result<compiled_grammar::access> matcher::enter() {
   is_text_to_blame_ = has_read_again_ = false;
   compiled_grammar::access machine = grammar_->use(means_.steps, std::exchange(goes_on_, false));
+  has_fresh_automaton_ = machine.is_fresh();
   steps_at_entry_ = means_.steps;
   if (machine.generation() == generation_) return machine;
   generation_ = 0;
   const grammar_limits& limits = grammar_->limits();
   has_read_again_ = !tokens_.empty();
   steps_at_entry_ = means_.steps = limits.max_mask_steps;
-  machine->begin(limits.max_mask_steps);
+  const std::uint64_t most = steps_to_read_again(tokens_.size(), limits);
+  machine->begin(most);
   const auto done = replay(machine);
   if (has_read_again_) machine->begin(means_.steps);
+  if (has_read_again_ && done) machine->keep_what_was_read();
   if (!done) states_.clear();
   if (!done && !tokens_.empty() && done.error().param == "max_mask_steps")
-    return tl::unexpected(
-        of_text(fmt::format("to read the {} tokens of this text again takes more than {} steps",
-                            tokens_.size(), limits.max_mask_steps)));
+    return tl::unexpected(of_text(fmt::format(
+        "to read the {} tokens of this text again takes more than {} steps", tokens_.size(), most)));
   if (!done) return tl::unexpected(done.error());
   generation_ = machine.generation();
   return machine;
@@ -90,7 +92,7 @@ result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
 result<matcher::progress> matcher::try_mask(std::span<std::uint32_t> mask, std::uint64_t most) {
   std::uint64_t kept = 0;
   steps_at_entry_ = means_.steps;
-  auto tried = try_within(mask, most, kept);
+  auto tried = with_all_memory([&] { return try_within(mask, most, kept); });
   spent_ = steps_at_entry_ - means_.steps;
   if (tried && *tried != progress::done) means_.steps = steps_at_entry_ - std::min(steps_at_entry_, kept);
   goes_on_ = tried && *tried != progress::done;
@@ -163,7 +165,7 @@ result<bool> matcher::enter_and_take(token_id token) {
 }
 
 result<void> matcher::accept(token_id token) {
-  auto taken = enter_and_take(token);
+  auto taken = with_all_memory([&] { return enter_and_take(token); });
   if (!taken) return tl::unexpected(blame(std::move(taken.error())));
   if (!*taken) return fail(error_code::invalid_argument, "grammar: the token is not allowed here");
   refill();

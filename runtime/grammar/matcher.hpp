@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace troupe::grammar {
 // A value that holds nothing of the automaton: copy it to fork. It is a few bytes for each token, and where
 // names are kept apart those of the text (json_names). A matcher may spend max_mask_steps, and
 // regains mask_steps_per_token with each token that is accepted, and all where what was worked out was let go
-// of meanwhile. Beside that, a call may have to read all tokens again, within max_mask_steps of its own.
+// of meanwhile. Beside that, a call may have to read all tokens again, within steps_to_read_again().
 // Matchers of one grammar may be used on several threads, one thread each.
 class matcher {
  public:
@@ -106,6 +107,14 @@ class matcher {
   result<std::string> forced_text(const compiled_grammar::access& machine, std::size_t max_bytes,
                                   automaton::state_id& at);
 
+  // What `use` gives, which enters: once more where the work of others has left no memory for it, since a
+  // fresh automaton has all of it.
+  template <class Use>
+  std::invoke_result_t<Use> with_all_memory(Use&& use) {
+    auto used = use();
+    if (used || used.error().param != "max_memory_bytes" || has_fresh_automaton_) return used;
+    return use();
+  }
   result<bool> enter_and_take(token_id token);
   void refill();
   error of_text(std::string why);
@@ -116,6 +125,7 @@ class matcher {
   std::uint64_t steps_at_entry_ = 0;  // of the call at hand
   std::uint64_t spent_ = 0;
   bool has_read_again_ = false;  // in the call at hand
+  bool has_fresh_automaton_ = false;
   bool is_text_to_blame_ = false;
   bool goes_on_ = false;                     // with a mask that the last try has left half done
   std::uint64_t generation_ = 0;             // of the automaton whose states these are; 0: none

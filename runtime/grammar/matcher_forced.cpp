@@ -50,7 +50,7 @@ result<std::optional<std::vector<token_id>>> matcher::try_forced_tokens(const to
                                                                         std::uint64_t most,
                                                                         std::size_t max_bytes) {
   steps_at_entry_ = means_.steps;
-  auto guessed = guess_within(tokenizer, most, max_bytes);
+  auto guessed = with_all_memory([&] { return guess_within(tokenizer, most, max_bytes); });
   spent_ = steps_at_entry_ - means_.steps;
   if (guessed && !*guessed) means_.steps = steps_at_entry_;
   return guessed;

@@ -274,9 +274,56 @@ TEST(grammar_budget, a_full_memory_is_given_back_and_what_was_read_is_read_again
   }
 }
 
+TEST(grammar_budget, a_long_text_may_hold_most_of_the_memory_and_is_seldom_read_again) {
+  grammar_limits few;
+  few.max_memory_bytes = 1 << 20;
+  few.max_mask_steps = 5'000;
+  const auto grammar = compile(*regex_grammar("[a-z]{0,100000}", few), byte_token_trie());
+  ASSERT_TRUE(grammar.has_value());
+  matcher m(*grammar);
+  std::vector<std::uint32_t> mask(9);
+  const auto generation = [&] {
+    std::uint64_t steps = 0;
+    return (*grammar)->use(steps).generation();
+  };
+  const std::uint64_t first = generation();
+  // Each letter leads to states of its own.
+  std::size_t letters = 0;
+  for (; (*grammar)->memory_bytes() < few.max_memory_bytes * 9 / 10; ++letters) {
+    const auto filled = m.fill_mask(mask);
+    ASSERT_TRUE(filled.has_value()) << letters << ": " << filled.error().message;
+    ASSERT_TRUE(m.accept('a' + static_cast<token_id>(letters % 26)).has_value()) << letters;
+  }
+  EXPECT_GT(letters, 1000U);
+  EXPECT_LE(generation() - first, 8U) << "half of what is left lasts for each";
+  (*grammar)->let_go();
+  EXPECT_TRUE(m.fill_mask(mask).has_value()) << "though it takes more than one mask may";
+}
+
+TEST(grammar_budget, texts_that_fill_the_memory_together_go_on_alone) {
+  grammar_limits few;
+  few.max_memory_bytes = 1 << 20;
+  const auto grammar =
+      compile(*regex_grammar("[a-m][a-z]{0,100000}|[n-z][a-z]{0,90000}", few), byte_token_trie());
+  ASSERT_TRUE(grammar.has_value());
+  std::vector<std::uint32_t> mask(9);
+  // So far that one alone has room, with states of which the other has none.
+  std::vector<matcher> both{matcher(*grammar), matcher(*grammar)};
+  ASSERT_TRUE(both[0].accept('a').has_value() && both[1].accept('z').has_value());
+  while ((*grammar)->memory_bytes() < few.max_memory_bytes * 7 / 10)
+    ASSERT_TRUE(both[0].fill_mask(mask).has_value() && both[0].accept('a').has_value());
+  while (both[1].num_accepted() < both[0].num_accepted()) {
+    const auto filled = both[1].fill_mask(mask);
+    ASSERT_TRUE(filled.has_value()) << both[1].num_accepted() << ": " << filled.error().message;
+    ASSERT_TRUE(both[1].accept('z').has_value()) << both[1].num_accepted();
+    ASSERT_TRUE(both[0].fill_mask(mask).has_value()) << both[1].num_accepted();
+  }
+}
+
 TEST(grammar_budget, reading_all_tokens_again_is_one_budget) {
   grammar_limits limits;
   limits.max_mask_steps = 3000;
+  limits.mask_steps_per_token = 3000;
   const auto grammar = compile(*regex_grammar("(?s).*a.{200}", limits), byte_token_trie());
   ASSERT_TRUE(grammar.has_value());
   matcher m(*grammar);

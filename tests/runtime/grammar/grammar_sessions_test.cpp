@@ -192,7 +192,8 @@ TEST(grammar_sessions, tokens_without_a_choice_follow_the_sample_except_where_lo
 
 // The scheduler passes over what steps planned ahead sample for their places.
 TEST(grammar_sessions, an_error_among_forced_tokens_is_told_behind_them) {
-  const auto grammar = *compile(regex("(a{20}[xy]){60}"), vocabulary_of_steps(), {.max_mask_steps = 600});
+  const auto grammar = *compile(regex("(a{20}[xy]){60}"), vocabulary_of_steps(),
+                                {.max_mask_steps = 600, .mask_steps_per_token = 100});
   grammar_sessions sessions(troupe::test::byte_tokenizer());
   sessions.open(1, grammar);
   std::uint64_t step = 0;
