@@ -40,6 +40,8 @@ inline constexpr std::int32_t max_choices = 128;
 struct generation_request {
   request_prompt prompt = {};
   sampling_params sampling;
+  // Nobody has asked for sampling.max_tokens: where the context holds fewer, it is as if they were not set.
+  bool max_tokens_is_default = false;
   std::string user = {};                // the tenant, as the client names it
   std::string cache_salt = {};          // requests of another salt share no cached prefix with it
   std::int32_t priority = 0;            // lower goes first, where the policy looks at it

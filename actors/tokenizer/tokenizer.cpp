@@ -74,14 +74,20 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
   encoded_prompt prompt{.tokens = std::move(*tokens), .max_tokens = request.sampling.max_tokens};
   prompt.reasoning = reasoning_of(request, prompt.tokens, *parts_.vocabulary, *parts_.chat);
   prompt.grammar = after_reasoning(request.sampling.grammar, prompt.reasoning);
-  if (!parts_.allow_auto_truncate) return prompt;
+  if (parts_.allow_auto_truncate) cut(prompt, request);
+  const auto left = parts_.max_sequence_len - static_cast<std::int64_t>(prompt.tokens.size());
+  if (request.max_tokens_is_default && prompt.max_tokens > left) prompt.max_tokens.reset();
+  return prompt;
+}
+
+void tokenizer_state::cut(encoded_prompt& prompt, const generation_request& request) const {
   const std::size_t size = prompt.tokens.size();
-  const truncation done = truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens,
+  const auto asked_for = request.max_tokens_is_default ? std::nullopt : prompt.max_tokens;
+  const truncation done = truncate_prompt(prompt.tokens, parts_.max_sequence_len, asked_for,
                                           parts_.vocabulary->bos(), least_tokens(request.sampling));
   if (done.max_tokens) prompt.max_tokens = done.max_tokens;
   prompt.is_cut = done.dropped > 0;
   prompt.warning = describe(done, size, parts_.max_sequence_len, request.sampling.max_tokens_field);
-  return prompt;
 }
 
 void tokenizer_state::open(const msg::generate& message, const generation_request& request,

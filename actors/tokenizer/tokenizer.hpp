@@ -99,6 +99,8 @@ class tokenizer_state {
 
   result<encoded_prompt> prompt_of(const msg::generate& message, const generation_request& request);
   result<encoded_prompt> encode(const generation_request& request, std::int64_t asked_at) const;
+  // Leaves out of a prompt that is too long what the answer needs the room of.
+  void cut(encoded_prompt& prompt, const generation_request& request) const;
   result<std::vector<token_id>> to_tokens(const net::tokenize_request& request, std::int64_t asked_at) const;
   result<net::tokenize_reply> tokenize(const net::tokenize_request& request, std::int64_t asked_at) const;
   result<std::string> detokenize(const std::vector<token_id>& tokens) const;

@@ -257,6 +257,7 @@ result<parsed_request> parse_completion(const json& body, const request_context&
   parsed_request parsed = read_common(fields, answer_kind::completion, context);
   sampling_params& sampling = parsed.generation.sampling;
   fields.read("logprobs", sampling.logprobs);
+  parsed.generation.max_tokens_is_default = !sampling.max_tokens;
   if (!sampling.max_tokens) sampling.max_tokens = default_completion_tokens;
   refuse_tools(fields);
   read_echo(fields, parsed);

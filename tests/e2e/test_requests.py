@@ -145,6 +145,32 @@ def test_a_client_that_has_stopped_sending_is_answered(service):
     assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["usage"]["completion_tokens"] == 8
 
 
+def test_a_completion_without_max_tokens_has_what_the_context_leaves(start_service):
+    """16 where there is room: nothing that anybody has asked for."""
+
+    def post(service, prompt, **more):
+        return service.post("/v1/completions", {"prompt": [100] * prompt, "ignore_eos": True, **more})
+
+    def expect(service, prompt, kept, generated, **more):
+        status, answer = post(service, prompt, **more)
+        assert status == 200, answer
+        assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (kept, generated)
+        assert ("warnings" in answer) == (kept < prompt)
+
+    for options in ([], ["--allow-auto-truncate"]):
+        with start_service("--max-model-len", "128", *options) as service:
+            for prompt in (112, 113, 127):
+                expect(service, prompt, prompt, 128 - prompt)
+                expect(service, prompt, prompt, 128 - prompt, max_tokens=None)
+            if options:
+                expect(service, 128, 96, 16)
+                expect(service, 113, 112, 16, max_tokens=16)
+                continue
+            for prompt, more, blamed in ((128, {}, "prompt"), (113, {"max_tokens": 16}, "max_tokens")):
+                status, refusal = post(service, prompt, **more)
+                assert status == 400 and refusal["error"]["param"] == blamed
+
+
 def test_a_prompt_that_is_too_long_is_cut_where_that_is_allowed(start_service):
     prompt = STORY * 20 + "The end is what counts:"
     with start_service("--max-model-len", "128", "--allow-auto-truncate") as service:

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::openai {
@@ -448,7 +449,15 @@ TEST(parse_completion, refuses_other_prompts) {
 }
 
 TEST(parse_completion, has_its_own_defaults_and_fields) {
-  EXPECT_EQ(parse_completion(completion_body(), context())->generation.sampling.max_tokens, 16);
+  for (const auto& [members, max_tokens, is_default] :
+       {std::tuple{"{}", 16, true}, std::tuple{R"({"max_tokens":null})", 16, true},
+        std::tuple{R"({"max_tokens":16})", 16, false},
+        std::tuple{R"({"max_tokens":0,"echo":true})", 1, false}}) {
+    const auto parsed = parse_completion(completion_body(members), context());
+    ASSERT_TRUE(parsed) << members;
+    EXPECT_EQ(parsed->generation.sampling.max_tokens, max_tokens) << members;
+    EXPECT_EQ(parsed->generation.max_tokens_is_default, is_default) << members;
+  }
   EXPECT_EQ(parse_completion(completion_body(R"({"logprobs":0})"), context())->generation.sampling.logprobs,
             0);
   EXPECT_EQ(parse_completion(completion_body(R"({"logprobs":true})"), context()).error().param, "logprobs");
