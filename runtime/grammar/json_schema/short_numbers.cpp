@@ -1,18 +1,24 @@
 #include "runtime/grammar/json_schema/short_numbers.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "runtime/grammar/json_schema/magnitudes.hpp"
+
 namespace troupe::json_schema {
 namespace {
 
-using grammar::byte_set;
-using grammar::regex_id;
-using grammar::regex_store;
-
 constexpr std::uint32_t most_digits = 18, most_decimals = 20, most_exponent_digits = 3;
 constexpr std::size_t most_named = 16;  // each of which every set is compared with
+
+constexpr const char* behind_signed = "9223372036854775808";     // 2^63
+constexpr const char* last_unsigned = "18446744073709551615";    // 2^64 - 1
+constexpr const char* behind_unsigned = "18446744073709551616";  // 2^64
+constexpr std::array<const char*, 3> beyond{behind_unsigned, "100000000000000000000",
+                                            "1000000000000000000000000000000"};
 
 byte_set bytes_of(const char* text) {
   byte_set bytes;
@@ -26,8 +32,27 @@ regex_id all_short(regex_store& store) {
   const regex_id exponent =
       store.concat({store.bytes(bytes_of("eE")), store.optional(store.bytes(bytes_of("+-"))),
                     store.repeat(digit, 1, most_exponent_digits)});
-  return store.concat({store.optional(store.literal("-")), store.repeat(digit, 1, most_digits),
-                       store.optional(fraction), store.optional(exponent)});
+  const regex_id usual =
+      store.concat({store.optional(store.literal("-")), store.repeat(digit, 1, most_digits),
+                    store.optional(fraction), store.optional(exponent)});
+  const regex_id with_sign =
+      store.concat({store.optional(store.literal("-")), magnitudes(store).as_long_and_below(behind_signed)});
+  return store.alternation({usual, with_sign, minus(store, store.literal(behind_signed))});
+}
+
+// Beyond those of 18 digits.
+regex_id all_without_sign(regex_store& store) {
+  const regex_id longest = magnitudes(store).as_long_and_below(behind_unsigned);
+  return store.alternation(
+      {store.repeat(store.bytes(byte_set::range('0', '9')), most_digits + 1, most_digits + 1), longest});
+}
+
+// Whether there are whole numbers of 64 bits without a sign among them, and none beyond, as far as a few
+// tries find out.
+bool have_no_sign(regex_store& store, regex_id numbers, grammar::step_budget& search) {
+  const auto has = [&](const char* text) { return store.matches(numbers, text, search) == true; };
+  return (has(behind_signed) || has(last_unsigned)) && std::ranges::none_of(beyond, has) &&
+         !search.is_spent();
 }
 
 // As far as a few tries and a search find out.
@@ -58,7 +83,12 @@ regex_id short_numbers::shorten(regex_store& store, regex_id numbers, grammar::s
   std::vector<regex_id> allowed = named_;
   allowed.push_back(all_short(store));
   const regex_id shorter = store.intersection({numbers, store.alternation(allowed)});
-  if (has_texts(store, shorter, search)) known->second = shorter;
+  if (!has_texts(store, shorter, search)) return numbers;
+  known->second = shorter;
+  if (have_no_sign(store, numbers, search)) {
+    allowed.push_back(all_without_sign(store));
+    known->second = store.intersection({numbers, store.alternation(allowed)});
+  }
   return known->second;
 }
 

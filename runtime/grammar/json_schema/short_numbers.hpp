@@ -17,11 +17,11 @@ class short_numbers {
   // the numbers that they belong to are shortened.
   void name(grammar::regex_store& store, const std::vector<decimal>& values);
 
-  // Those of `numbers` with at most 18 digits, so that whole ones fit 64 bits with a sign, and 20 more behind
-  // the point, so that whatever Python writes for a double without an exponent is among them, and with an
-  // exponent of 3 digits; and those that are named. All of them where none is short, as far as a search of
-  // so many steps finds out, and where they are held to multiples, which some masks follow with pains as it
-  // is, or very many enums name long ones.
+  // Those of `numbers` with at most 18 digits, and 20 more behind the point, so that whatever Python writes
+  // for a double without an exponent is among them, and with an exponent of 3 digits; whole ones that fit 64
+  // bits with a sign, or without one where there are such and none beyond; and those that are named. All of
+  // them where none is short, as far as a search of so many steps finds out, and where they are held to
+  // multiples, which some masks follow with pains as it is, or very many enums name long ones.
   grammar::regex_id shorten(grammar::regex_store& store, grammar::regex_id numbers,
                             grammar::step_budget& search);
 

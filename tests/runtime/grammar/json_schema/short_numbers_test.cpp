@@ -37,7 +37,54 @@ TEST(short_numbers, are_those_that_programs_hold) {
   }
   const checked_schema integers(R"({"type":"integer"})", only_short);
   EXPECT_TRUE(integers.accepts("-" + eighteen));
-  EXPECT_FALSE(integers.accepts(eighteen + "9"));
+  EXPECT_FALSE(integers.accepts(twenty));
+}
+
+const std::string last_signed = "9223372036854775807", last_unsigned = "18446744073709551615";
+
+TEST(short_numbers, have_every_whole_one_of_64_bits_with_a_sign) {
+  for (const char* schema : {R"({"type":"integer"})", R"({"type":"integer","format":"int64"})",
+                             R"({"type":"number"})", R"({"type":["integer","null"],"minimum":-1e30})", "true",
+                             R"({"oneOf":[{"type":"integer"},{"const":0.5}]})"}) {
+    const checked_schema held(schema, only_short);
+    for (const std::string& number :
+         {eighteen + "9", "-" + eighteen + "9", std::string("1000000000000000000"), last_signed,
+          std::string("-9223372036854775808")})
+      EXPECT_TRUE(held.accepts(number)) << schema << number;
+    for (const char* number : {"9223372036854775808", "-9223372036854775809", "9999999999999999999",
+                               "1234567890123456789.5", "1234567890123456789e2", "12345678901234567890"})
+      EXPECT_FALSE(held.accepts(number)) << schema << number;
+  }
+}
+
+TEST(short_numbers, have_those_without_a_sign_where_bounds_leave_no_greater_ones) {
+  for (const char* schema :
+       {R"({"type":"integer","minimum":0,"maximum":18446744073709551615})",
+        R"({"type":"integer","exclusiveMaximum":18446744073709551616})",
+        R"({"type":"number","maximum":18446744073709551615})",
+        R"({"allOf":[{"type":"integer"},{"minimum":1},{"maximum":18446744073709551615}]})"}) {
+    const checked_schema held(schema, only_short);
+    for (const std::string& number :
+         {std::string("7"), eighteen, last_signed, std::string("9223372036854775808"), last_unsigned})
+      EXPECT_TRUE(held.accepts(number)) << schema << number;
+    EXPECT_FALSE(held.accepts("18446744073709551616")) << schema;
+  }
+  const checked_schema half(R"({"type":"integer","maximum":10000000000000000000})", only_short);
+  EXPECT_TRUE(half.accepts("10000000000000000000"));
+  EXPECT_FALSE(half.accepts("10000000000000000001"));
+}
+
+// What one place says of its numbers says nothing of another's.
+TEST(short_numbers, without_a_sign_are_those_of_their_place_alone) {
+  const checked_schema both(R"({"type":"array","minItems":2,"items":{"type":"integer"},
+                                "prefixItems":[{"type":"integer","maximum":18446744073709551615}]})",
+                            only_short);
+  EXPECT_TRUE(both.accepts("[" + last_unsigned + "," + last_signed + "]"));
+  EXPECT_FALSE(both.accepts("[" + last_unsigned + "," + last_unsigned + "]"));
+  const checked_schema either(R"({"anyOf":[{"type":"integer"},{"maximum":18446744073709551615}]})",
+                              only_short);
+  EXPECT_TRUE(either.accepts(last_signed));
+  EXPECT_FALSE(either.accepts(last_unsigned));
 }
 
 // The shortest texts that read back the same, as Python and JavaScript write them.
@@ -107,8 +154,8 @@ TEST(short_numbers, stay_short_whatever_else_is_said) {
         R"({"type":"number","minimum":2.2250738585072014e-308,"maximum":1.7976931348623157e308})"}) {
     const checked_schema any(schema, long_or_short), held(schema, only_short);
     EXPECT_TRUE(held.accepts(eighteen)) << schema;
-    EXPECT_TRUE(any.accepts(eighteen + "9")) << schema;
-    EXPECT_FALSE(held.accepts(eighteen + "9")) << schema;
+    EXPECT_TRUE(any.accepts(twenty)) << schema;
+    EXPECT_FALSE(held.accepts(twenty)) << schema;
   }
 }
 
