@@ -27,16 +27,16 @@ constexpr std::array<std::string_view, 6> member_words{"additionalProperties",  
 constexpr std::array<std::string_view, 14> overlapping_words{
     "allOf", "anyOf", "oneOf",   "$ref",     "$dynamicRef",      "$recursiveRef", "not",
     "if",    "const", "extends", "contains", "unevaluatedItems", "enum",          "dependentSchemas"};
-// Beside which alternatives, or a reference, are all that is said of a value.
-constexpr std::array<std::string_view, 13> silent_words{
+// Beside which alternatives, or a reference, are all that is said of an object's members.
+constexpr std::array<std::string_view, 14> silent_words{
     "title",    "description", "$comment",    "default",       "examples", "example", "deprecated",
-    "readOnly", "writeOnly",   "definitions", "discriminator", "$defs",    "$schema"};
+    "readOnly", "writeOnly",   "definitions", "discriminator", "$defs",    "$schema", "type"};
 
 bool has_any(const json& schema, auto&& words) {
   return std::ranges::any_of(words, [&](std::string_view word) { return schema.contains(word); });
 }
 
-// One word of alternatives, or a reference, and nothing else is said of the value.
+// One word of alternatives, or a reference, and nothing else is said of the value but its type.
 bool stands_alone(const json& schema) {
   std::size_t telling = 0;
   bool is_one = false;

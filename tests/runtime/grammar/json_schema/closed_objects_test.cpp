@@ -72,6 +72,19 @@ TEST(closed_objects, parts_that_speak_of_one_value_are_left_alone) {
   stays(R"({"properties":{"x":{"properties":{"a":true}}},"patternProperties":{"x":{"required":["b"]}}})");
 }
 
+TEST(closed_objects, a_type_beside_alternatives_or_a_reference_says_nothing_of_members) {
+  EXPECT_EQ(closed(R"({"type":"object","anyOf":[{"properties":{"a":true}},{"properties":{"b":true}}]})"),
+            R"({"type":"object","anyOf":[{"properties":{"a":true},"additionalProperties":false},)"
+            R"({"properties":{"b":true},"additionalProperties":false}]})");
+  EXPECT_EQ(
+      closed(R"({"$ref":"#/$defs/A","$defs":{"A":{"properties":{"a":true}}},"type":["object","null"]})"),
+      R"({"$ref":"#/$defs/A","$defs":{"A":{"properties":{"a":true},"additionalProperties":false}},)"
+      R"("type":["object","null"]})");
+  stays(R"({"type":"object","allOf":[{"properties":{"a":true}},{"properties":{"b":true}}]})");
+  stays(R"({"type":"object","oneOf":[{"properties":{"a":true}},{"properties":{"b":true}}]})");
+  stays(R"({"type":"object","required":["b"],"anyOf":[{"properties":{"a":true}}]})");
+}
+
 // Each was found by a reviewer or by the test below.
 TEST(closed_objects, names_items_constants_and_identifiers_are_no_way_around_that) {
   const std::string base = R"("$defs":{"Base":{"properties":{"a":true}}})";
