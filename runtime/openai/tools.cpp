@@ -40,6 +40,14 @@ result<json> schema_of_arguments(json parameters) {
   return parameters;
 }
 
+// The text may be a client's, and need not be JSON.
+result<json> schema_in(const std::string& text) {
+  auto schema = read_json(text, {}, {.everywhere = true}, "the JSON Schema");
+  if (schema && !schema->is_object() && !schema->is_boolean())
+    return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");
+  return schema;
+}
+
 // Functions stand in a member of tools and choices, or, as /v1/responses has it, they are these themselves.
 bool is_flat(const json& tool) { return !tool.contains("function") && tool.contains("name"); }
 
@@ -187,7 +195,14 @@ class tools_reader {
   grammar_spec_ptr grammar() {
     grammar_spec spec = asked_ ? *asked_ : grammar_spec{.json = json_schema::as_clients_expect};
     std::string response;
-    if (asked_ && spec.kind == grammar_kind::json_schema) response = spec.text;
+    if (asked_ && spec.kind == grammar_kind::json_schema) {
+      const auto schema = schema_in(spec.text);
+      if (!schema) {
+        fields_.reject(schema.error().param, schema.error().message);
+        return nullptr;
+      }
+      response = dump_exactly(*schema);
+    }
     if (asked_ && spec.kind == grammar_kind::json_object) response = R"({"type": "object"})";
     if (asked_ && response.empty()) {
       fields_.reject("tools", fmt::format("tools cannot be used beside a {}", to_string(spec.kind)));

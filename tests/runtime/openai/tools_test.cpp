@@ -121,6 +121,28 @@ TEST(read_tools, a_schema_of_the_response_holds_where_no_call_is_made) {
   EXPECT_EQ(none->generation.sampling.grammar->kind, grammar_kind::json_schema);
 }
 
+TEST(read_tools, a_schema_that_comes_as_a_text_is_a_text_of_its_own) {
+  const auto beside = [](const json& text) {
+    return parse(both + R"(,"structured_outputs":{"json":)" + text.dump() + "}");
+  };
+  const auto parsed = beside(R"( {"maximum":123456789012345678901.5} )");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  EXPECT_NE(
+      parsed->generation.sampling.grammar->text.find(R"("response":{"maximum":123456789012345678901.5}})"),
+      std::string::npos);
+  const auto more = beside(R"({"type":"integer"},"must_call":true)");
+  ASSERT_FALSE(more.has_value());
+  EXPECT_EQ(more.error().message, "the JSON Schema is not valid JSON at byte 19");
+  const auto less = beside(R"({"type":)");
+  ASSERT_FALSE(less.has_value());
+  EXPECT_TRUE(less.error().message.starts_with("the JSON Schema is not valid JSON")) << less.error().message;
+  for (const char* no_schema : {"5", "null", "\"a\""}) {
+    const auto refused = beside(no_schema);
+    ASSERT_FALSE(refused.has_value()) << no_schema;
+    EXPECT_EQ(refused.error().message, "a JSON Schema is an object or a Boolean");
+  }
+}
+
 TEST(read_tools, words_of_a_schema_that_say_nothing_are_told) {
   const auto parsed = parse(R"("tools":[)" + now + R"(,{"type":"function","function":{"name":"f","parameters":
     {"type":"object","propertis":{}}}}])");
