@@ -51,11 +51,28 @@ bool has_text(grammar::grammar_builder builder, grammar::symbol_id start, gramma
   return made.has_value() || made.error().code != error_code::invalid_argument;
 }
 
+bool has_objects_alone(const value_set& of, const regex_store& regex) {
+  const bool has_numbers = of.numbers != regex.nothing() || of.scientific != regex.nothing();
+  return !of.null && !of.yes && !of.no && !has_numbers && of.strings == regex.nothing() && of.arrays.empty();
+}
+
+// Of the whole schema; of the objects among its values where the options say so.
+term_id root_term(workspace& work, set_table& sets) {
+  static const json objects{{"type", "object"}};
+  const term_id whole = work.terms.schema(work.document.root());
+  if (!work.options.only_objects) return whole;
+  const value_set& set = sets.set_of(whole);
+  if (has_objects_alone(set, work.regex)) return whole;
+  if (set.objects.empty()) work.malformed(work.document.root(), "", R"(must be of the type "object")");
+  return work.terms.all_of(whole, work.terms.schema(objects));
+}
+
 result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema_document& document,
-                                 const schema_options& options, const grammar::grammar_limits& limits) {
-  workspace work(document, builder.regex(), limits, options);
+                                 const schema_options& options, const grammar::grammar_limits& limits,
+                                 grammar::step_budget& steps) {
+  workspace work(document, builder.regex(), limits, options, steps);
   set_table sets(work);
-  const term_id root = work.terms.schema(document.root());
+  const term_id root = root_term(work, sets);
   const schema_plan plan(work, sets, root);
   if (!work.failed() && !plan.has_values(root)) refuse_without_values(work, plan, root);
   grammar::symbol_id symbol{};
@@ -69,16 +86,18 @@ result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema
 
 result<grammar::symbol_id> json_schema_symbol(grammar::grammar_builder& builder, std::string_view text,
                                               const schema_options& options,
-                                              const grammar::grammar_limits& limits) {
+                                              const grammar::grammar_limits& limits,
+                                              grammar::step_budget& steps) {
   const auto document = parse(text, limits);
   if (!document) return tl::unexpected(document.error());
-  return build(builder, *document, options, limits);
+  return build(builder, *document, options, limits, steps);
 }
 
 result<grammar::grammar_builder> read_json_schema(std::string_view text, const schema_options& options,
                                                   const grammar::grammar_limits& limits) {
   grammar::grammar_builder builder(limits);
-  const auto root = json_schema_symbol(builder, text, options, limits);
+  grammar::step_budget steps(limits.max_compile_steps);
+  const auto root = json_schema_symbol(builder, text, options, limits, steps);
   if (!root) return tl::unexpected(root.error());
   builder.set_start(*root);
   builder.keep_names_apart();
@@ -91,9 +110,10 @@ error why_no_value(std::string_view text, const schema_options& options,
   const auto document = parse(text, limits);
   if (!document) return document.error();
   grammar::grammar_builder builder(limits);
-  workspace work(*document, builder.regex(), limits, options);
+  grammar::step_budget steps(limits.max_compile_steps);
+  workspace work(*document, builder.regex(), limits, options, steps);
   set_table sets(work);
-  const term_id root = work.terms.schema(document->root());
+  const term_id root = root_term(work, sets);
   schema_plan plan(work, sets, root);
   const auto terms = plan.terms();
   if (!work.failed() && terms.size() <= most_terms)

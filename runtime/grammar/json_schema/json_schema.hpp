@@ -17,10 +17,11 @@ result<grammar::grammar_builder> read_json_schema(std::string_view text, const s
                                                   const grammar::grammar_limits& limits = {});
 
 // The same as a symbol of a grammar that has other parts too. White space as in `options` may stand before
-// each of the grammar's lexemes that is not tight.
+// each of the grammar's lexemes that is not tight. `steps`: what is left of limits.max_compile_steps.
 result<grammar::symbol_id> json_schema_symbol(grammar::grammar_builder& builder, std::string_view text,
                                               const schema_options& options,
-                                              const grammar::grammar_limits& limits);
+                                              const grammar::grammar_limits& limits,
+                                              grammar::step_budget& steps);
 
 // Of a schema whose grammar has no text, which only compile() has found out: the error with the place that is
 // to blame.

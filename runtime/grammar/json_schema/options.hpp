@@ -18,6 +18,8 @@ struct schema_options {
   bool closed_objects = false;
   // Numbers of more digits than programs hold are left out, where there are others (short_numbers).
   bool short_numbers = false;
+  // Values that are no objects are left out.
+  bool only_objects = false;
 
   friend bool operator==(const schema_options&, const schema_options&) = default;
 };

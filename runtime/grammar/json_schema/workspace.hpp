@@ -38,13 +38,8 @@ struct number_texts {
 class workspace {
  public:
   workspace(const schema_document& read, regex_store& store, const grammar::grammar_limits& compile_limits,
-            const schema_options& chosen)
-      : document(read),
-        regex(store),
-        limits(compile_limits),
-        options(chosen),
-        text(store),
-        budget(compile_limits.max_compile_steps) {
+            const schema_options& chosen, grammar::step_budget& steps)
+      : document(read), regex(store), limits(compile_limits), options(chosen), text(store), budget(steps) {
     if (options.closed_objects) closed = objects_to_close(document.root());
   }
 
@@ -56,7 +51,7 @@ class workspace {
   std::unordered_set<const json*> closed;  // objects of which other members than those named are left out
   short_numbers numbers;
   term_table terms;
-  grammar::step_budget budget;
+  grammar::step_budget& budget;
 
   bool failed() const { return failure().has_value(); }
   const std::optional<error>& failure() const { return failure_ ? failure_ : regex.failure(); }

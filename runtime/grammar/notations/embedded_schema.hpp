@@ -12,5 +12,9 @@ namespace troupe::grammar {
 // json_schema_symbol(), with places in that document.
 result<symbol_id> schema_symbol(grammar_builder& builder, const json& schema, const std::string& at,
                                 const json_schema::schema_options& options, const grammar_limits& limits);
+// With so many of the limits' steps.
+result<symbol_id> schema_symbol(grammar_builder& builder, const json& schema, const std::string& at,
+                                const json_schema::schema_options& options, const grammar_limits& limits,
+                                step_budget& steps);
 
 }  // namespace troupe::grammar

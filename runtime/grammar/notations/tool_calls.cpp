@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/json_schema/word_lists.hpp"
+#include "runtime/grammar/json_schema/left_out_words.hpp"
 #include "runtime/grammar/notations/embedded_schema.hpp"
 #include "runtime/grammar/notations/structural_tag.hpp"
 #include "runtime/grammar/notations/tool_call_form.hpp"
@@ -18,8 +18,6 @@
 namespace troupe::grammar {
 
 namespace {
-
-using json_schema::is_one_of, json_schema::map_words, json_schema::schema_words;
 
 tl::unexpected<error> wrong_tools(const std::string& at, const std::string& what) {
   return fail(error_code::invalid_argument, fmt::format("tools: {} (at \"{}\")", what, at), at);
@@ -30,45 +28,7 @@ struct called_tool {
   symbol_id arguments{};
 };
 
-constexpr int most_left_out = 8;  // words of a tool
-
-// Within which less may mean more: these are left out as a whole.
-constexpr std::array<std::string_view, 5> turning_words{"not", "if", "oneOf", "contains", "extends"};
-
-std::vector<std::string> tokens_of(const std::string& pointer) {
-  std::vector<std::string> tokens;
-  for (json::json_pointer rest(pointer); !rest.empty(); rest.pop_back()) tokens.push_back(rest.back());
-  std::ranges::reverse(tokens);
-  return tokens;
-}
-
-// Takes the word out of the schema that stands at the pointer, or what it stands in where less of it would
-// not allow more. False: no word stands there, but a schema that allows nothing.
-bool leave_out(json& schema, const std::string& pointer, error_code why) {
-  const std::vector<std::string> tokens = tokens_of(pointer);
-  json* node = &schema;
-  std::string_view map;  // the word whose members these are, where they are no words themselves
-  for (const std::string& token : tokens) {
-    const bool is_last = &token == &tokens.back();
-    if (node->is_array()) {
-      if (is_last) return false;
-      node = &node->at(json::json_pointer("/" + token));
-      continue;
-    }
-    if (!node->is_object() || !node->contains(token)) return false;
-    const bool is_name = !map.empty(),
-               is_part = is_one_of(schema_words, token) || is_one_of(map_words, token);
-    if (is_last && (is_name ? map != "patternProperties" : is_part && why == error_code::invalid_argument))
-      return false;
-    if (is_last || (!is_name && (!is_part || is_one_of(turning_words, token)))) {
-      node->erase(token);
-      return true;
-    }
-    map = !is_name && is_one_of(map_words, token) ? std::string_view(token) : std::string_view();
-    node = &(*node)[token];
-  }
-  return false;
-}
+constexpr std::size_t most_left_out = 8;  // words of a tool
 
 // Where a function stood in what its client sent: in a member of its tool, or, flat, in the tool itself.
 std::string place_of(const json& tool, std::size_t index) {
@@ -115,14 +75,22 @@ class tool_call_writer {
   }
 
   // Who offers tools has not always written their schemas: what of them cannot be enforced is left out, word
-  // by word, unless the tool is strict.
+  // by word, unless the tool is strict. All readings together have the steps of one.
   result<symbol_id> arguments_of(json parameters, const std::string& at, bool strict) {
-    auto symbol = schema_symbol(builder_, parameters, at, options_, limits_);
-    for (int left_out = 0; !symbol && !strict && !builder_.failure() && left_out < most_left_out;
-         ++left_out) {
-      const error& why = symbol.error();
-      if (!why.param.starts_with(at) || !leave_out(parameters, why.param.substr(at.size()), why.code)) break;
-      symbol = schema_symbol(builder_, parameters, at, options_, limits_);
+    json_schema::leave_out_unset(parameters);
+    json_schema::schema_options options = options_;
+    options.only_objects = true;
+    step_budget steps(limits_.max_compile_steps);
+    const auto read = [&] { return schema_symbol(builder_, parameters, at, options, limits_, steps); };
+    auto symbol = read();
+    for (std::size_t left_out = 0; !symbol && !strict && !builder_.failure() && left_out < most_left_out;) {
+      error why = symbol.error();
+      if (!why.param.starts_with(at)) break;
+      why.param.erase(0, at.size());
+      const std::size_t words = json_schema::leave_out(parameters, why, limits_);
+      if (words == 0) break;
+      left_out += words;
+      symbol = read();
     }
     return symbol;
   }

@@ -36,8 +36,8 @@ std::uint64_t seed() { return fold(reinterpret_cast<std::uintptr_t>(&seed) ^ fir
 
 std::uint64_t hash_of(const grammar_spec& spec) {
   std::uint64_t numbers = spec.json.max_white_space;
-  for (const bool flag :
-       {spec.json.fixed_order, spec.json.plain_integers, spec.json.closed_objects, spec.json.short_numbers})
+  for (const bool flag : {spec.json.fixed_order, spec.json.plain_integers, spec.json.closed_objects,
+                          spec.json.short_numbers, spec.json.only_objects})
     numbers = numbers * 2 + (flag ? 1 : 0);
   numbers = numbers * 4 + static_cast<std::uint64_t>(spec.reasoning);
   std::uint64_t hash = fold(seed() ^ static_cast<std::uint64_t>(spec.kind), second_key ^ numbers);

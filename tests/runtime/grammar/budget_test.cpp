@@ -112,7 +112,11 @@ TEST(grammar_budget, the_ranges_of_a_class_are_counted_wherever_it_stands) {
       {structural_tag,
        R"({"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<"],"tags":[)" +
            each(99, R"({"begin":"<)", R"(","content":{"type":"regex","pattern":"\\p{L}\\w"},"end":">"},)") +
-           R"({"begin":"<","content":{"type":"regex","pattern":"a"},"end":">"}]}})"}};
+           R"({"begin":"<","content":{"type":"regex","pattern":"a"},"end":">"}]}})"},
+      {structural_tag, R"({"triggers":["<"],"structures":[{"begin":"<","end":">","schema":{"properties":{)" +
+                           each(99, R"("p)", R"(":{"pattern":"\\p{L}\\p{N}"},)") + R"("z":{}}}}]})"},
+      {tool_calls, R"({"tools":[{"function":{"name":"f","parameters":{"properties":{)" +
+                       each(99, R"("p)", R"(":{"pattern":"\\p{L}\\p{N}"},)") + R"("z":{}}}}}]})"}};
   for (const auto& [kind, text] : hostile) {
     const auto refused = compile({.kind = kind, .text = text}, byte_token_trie(), few);
     EXPECT_TRUE(ran_out_of_steps(refused)) << text.substr(0, 40);

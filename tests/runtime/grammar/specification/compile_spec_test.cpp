@@ -182,6 +182,7 @@ TEST(spec_key, is_equal_exactly_for_equal_specifications) {
       {.kind = grammar_kind::json_object, .json = {.plain_integers = true}},
       {.kind = grammar_kind::json_object, .json = {.closed_objects = true}},
       {.kind = grammar_kind::json_object, .json = {.short_numbers = true}},
+      {.kind = grammar_kind::json_object, .json = {.only_objects = true}},
       {.kind = grammar_kind::choice, .choices = {"a", "b"}},
       {.kind = grammar_kind::choice, .choices = {"a1 b"}},
       {.kind = grammar_kind::choice, .choices = {"ab"}},
