@@ -1,5 +1,5 @@
-// What Kubernetes, and Docker's --link, sets in each container for services whose names begin with "troupe":
-// it looks like variables of this program's own.
+// What Kubernetes sets in each container for services whose names begin with "troupe": it looks like
+// variables of this program's own. Docker's --link sets the same, and more that is not looked for here.
 #pragma once
 #include <string>
 #include <string_view>

@@ -71,7 +71,10 @@ class chat_session {
   void interrupt(int count) {
     if (!interactive_) is_interrupted_ = true;
     if (talk_.abort() && (interactive_ || count == 1)) return;
-    if (!interactive_) std::_Exit(ended_by_ctrl_c);
+    if (!interactive_) {
+      std::fflush(stdout);
+      std::_Exit(ended_by_ctrl_c);
+    }
     std::puts("");
     show_prompt();
   }

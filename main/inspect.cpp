@@ -40,9 +40,11 @@ int inspect(const inspect_options& options) {
 void add_inspect(CLI::App& app, command_body& chosen) {
   const auto options = std::make_shared<inspect_options>();
   CLI::App* command = app.add_subcommand("inspect", "Print the metadata and the tensors of a model file");
-  command->add_option("file", options->file, "A GGUF file; nothing: the model that would be served")
-      ->type_name("FILE");
+  CLI::Option* const file =
+      command->add_option("file", options->file, "A GGUF file; nothing: the model that would be served")
+          ->type_name("FILE");
   config::add_flags(*command, {config::option_group::model}, options->sources);
+  command->get_option("--model")->excludes(file);
   command->footer("\nExample:\n  troupe inspect models/SmolLM2-135M-Instruct.Q4_1.gguf");
   command->callback([options, &chosen] { chosen = [options] { return inspect(*options); }; });
 }

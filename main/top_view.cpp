@@ -72,17 +72,30 @@ void fit(std::vector<std::string>& lines, std::size_t height) {
   lines.back() = fmt::format("... {} more lines: they need a larger terminal", left_out);
 }
 
-// What a service says, such as a name of a model or an actor, is not to move the cursor.
+// What a service says, such as a name of a model or an actor, is not to move the cursor: terminals take the
+// characters from U+0080 to U+009F for such orders, too.
 std::string printable(std::string line) {
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    const bool begins_order =
+        byte == 0xC2 && i + 1 < line.size() && static_cast<unsigned char>(line[i + 1]) < 0xA0;
+    if (byte < ' ' || byte == 0x7F) line[i] = '?';
+    if (begins_order) line.replace(i, 2, "?");
+  }
   return line;
+}
+
+// As many bytes at most, and no part of a character.
+std::string first_bytes(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  return text.substr(0, most);
 }
 
 }  // namespace
 
 std::string view_line(const std::string& text, const view_size& size) {
-  return printable(text.substr(0, static_cast<std::size_t>(std::max(size.width, 20)))) + '\n';
+  return printable(first_bytes(text, static_cast<std::size_t>(std::max(size.width, 20)))) + '\n';
 }
 
 std::string top_view(const metrics::service_figures& now, const std::string& health,

@@ -1,6 +1,4 @@
 #include "actors/start/load_draft_model.hpp"
-#include "actors/start/kept_tuning.hpp"
-#include "runtime/tokenizer/end_tokens.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -9,9 +7,11 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/start/kept_tuning.hpp"
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/drafting/same_vocabulary.hpp"
 #include "runtime/model/model.hpp"
+#include "runtime/tokenizer/end_tokens.hpp"
 
 namespace troupe {
 namespace {

@@ -1,3 +1,4 @@
+// Of compiled_for.hpp, for the host.
 #include <charconv>
 
 #include "kernels/cuda/compiled_for.hpp"
@@ -28,7 +29,7 @@ bool runs_on(std::string_view capabilities, int major, int minor) {
   capability newest;
   while (!capabilities.empty()) {
     const capability each = take_capability(capabilities);
-    if (each.number > newest.number) newest = each;
+    if (each.number >= newest.number) newest = each;  // the list ascends, 90 before 90a
     if (each.number == device) return true;
     if (each.kind != 'a' && each.number / 10 == major && each.number < device) return true;
   }

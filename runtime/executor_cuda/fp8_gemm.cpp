@@ -1,7 +1,8 @@
 #include "runtime/executor_cuda/fp8_gemm.hpp"
-#include "runtime/executor_cuda/cuda_error.hpp"
 
 #include <algorithm>
+
+#include "runtime/executor_cuda/cuda_error.hpp"
 
 namespace troupe {
 

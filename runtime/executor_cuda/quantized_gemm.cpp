@@ -1,9 +1,9 @@
 #include "runtime/executor_cuda/quantized_gemm.hpp"
-#include "runtime/executor_cuda/cuda_error.hpp"
 
 #include <algorithm>
 
 #include "kernels/cuda/quantized_product.hpp"
+#include "runtime/executor_cuda/cuda_error.hpp"
 
 namespace troupe {
 namespace {

@@ -223,8 +223,8 @@ void automaton::drop_masks() {
   for (state& s : states_) s.mask = unknown;
 }
 
-// As the texts grow each fresh automaton lasts for half of what they leave, so that reading them again and
-// again takes no longer than writing them.
+// Each fresh automaton has room for half of what is left beside the texts, so that it lasts: reading them
+// again and again takes no longer than writing them.
 bool automaton::is_worn() {
   if (is_spoiled()) return true;
   const std::size_t all = plan_.limits.max_memory_bytes;

@@ -75,8 +75,8 @@ class automaton {
 
   // It cannot go on with what it was asked for last.
   bool is_spoiled() const { return out_of_memory_ || lexer_.regex().failure(); }
-  // That, or more is in use than half of what the texts at hand leave of limits.max_memory_bytes, though the
-  // masks were let go: a fresh automaton is due.
+  // That, or a fresh automaton is due: more is in use than the middle between what texts that were read again
+  // have come to need (keep_what_was_read) and limits.max_memory_bytes, though the masks were let go.
   bool is_worn();
   // Somebody's text has been read from its beginning: what it leads through is needed, and a fresh automaton
   // would come to it, too.

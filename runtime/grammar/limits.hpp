@@ -2,6 +2,7 @@
 // every machine, or on none. Of masks only what is not known yet costs: beside equal requests a text may get
 // further than alone.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,11 +36,13 @@ struct grammar_limits {
   std::uint64_t max_search_steps = 2'000;     // to prove one combination of expressions empty
 };
 
-// What tokens take that are read once more, where all that was worked out for them is gone: their states
-// alone, no masks.
+// What tokens may take that are read once more, in one go, where all that was worked out for them is gone:
+// their states alone, no masks. It is bounded, as whoever waits for a mask waits for it, too.
 inline std::uint64_t steps_to_read_again(std::size_t tokens, const grammar_limits& limits) {
-  constexpr std::uint64_t share = 128;  // of what their masks may have taken: no such token delays a step
-  return limits.max_mask_steps + tokens * (limits.mask_steps_per_token / share);
+  constexpr std::uint64_t share = 128;  // of what their masks may have taken
+  constexpr std::uint64_t most = 8;  // masks' worth: what 100,000 places of a string take is a quarter of it
+  return std::min(limits.max_mask_steps + tokens * (limits.mask_steps_per_token / share),
+                  most * limits.max_mask_steps);
 }
 
 // Of all masks of one step of the engine together, see grammar_sessions: 0.2 to 0.5 ms.

@@ -33,7 +33,7 @@ bool is_tool_name(std::string_view name) {
 result<json> schema_of_arguments(json parameters) {
   if (parameters.empty()) parameters = {{"properties", json::object()}};
   const auto type = parameters.find("type");
-  const bool may_be_object = type == parameters.end() || *type == "object" ||
+  const bool may_be_object = type == parameters.end() || type->is_null() || *type == "object" ||
                              (type->is_array() && std::ranges::find(*type, "object") != type->end());
   if (!may_be_object) return fail(error_code::invalid_argument, ".parameters must be of the type \"object\"");
   parameters["type"] = "object";

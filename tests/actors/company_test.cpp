@@ -1,7 +1,5 @@
 // The whole company on its own threads: a small model, the CPU executor, real sockets.
 #include "actors/company.hpp"
-#include "actors/start/load_engine.hpp"
-#include "runtime/generation_request.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,8 +15,10 @@
 #include "actors/clients/socket_gateway.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/options.hpp"
+#include "actors/start/load_engine.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/grammar/specification/grammar_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/actors/real_company_fixture.hpp"

@@ -344,6 +344,7 @@ def test_inspect_looks_at_the_model_that_would_be_served(tmp_path):
     refused(troupe("inspect", "--model", named, TROUPE_MODEL=str(other)), 66, "named.gguf")
     refused(troupe("inspect", named, TROUPE_MODEL=str(other), TROUPE_PORT="none"), 66, "named.gguf")
     assert troupe("inspect", TROUPE_MODEL=str(MODEL)).stdout == troupe("inspect", MODEL).stdout
+    refused(troupe("inspect", named, "--model", other), 2, "file")
 
 
 def test_inspect_shows_metadata_and_tensors():

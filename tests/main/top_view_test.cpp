@@ -62,6 +62,12 @@ TEST(TopView, ShowsAShareThatIsNoNumberAsNone) {
 TEST(TopView, ALineIsNoWiderThanTheTerminalAndMovesNoCursor) {
   EXPECT_EQ(view_line("not ready: \x1b[2J\nmore", {.width = 20}), "not ready: ?[2J?more\n");
   EXPECT_EQ(view_line(std::string(100, 'x'), {.width = 30}), std::string(30, 'x') + "\n");
+  EXPECT_EQ(view_line("a\xC2\x9B"
+                      "2Jb\xC2\xA0",
+                      {.width = 20}),
+            "a?2Jb\xC2\xA0\n")
+      << "an order of U+009B";
+  EXPECT_EQ(view_line(std::string(19, 'x') + "\xC3\xA9", {.width = 20}), std::string(19, 'x') + "\n");
 }
 
 TEST(TopView, LeavesOutGroupsAndEmptyLinesBeforeActors) {

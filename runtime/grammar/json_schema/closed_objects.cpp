@@ -17,7 +17,6 @@ namespace troupe::json_schema {
 namespace {
 
 constexpr std::array<std::string_view, 2> definition_words{"$defs", "definitions"};
-constexpr std::array<std::string_view, 3> reference_words{"$ref", "$dynamicRef", "$recursiveRef"};
 constexpr std::array<std::string_view, 3> alternative_words{"allOf", "anyOf", "oneOf"};
 // That speak of an object's other members.
 constexpr std::array<std::string_view, 6> member_words{"additionalProperties",  "patternProperties",
@@ -194,6 +193,11 @@ class closed_object_search {
 };
 
 }  // namespace
+
+void leave_open(json& schema) {
+  if (!schema.contains("allOf")) schema["allOf"] = json::array();
+  if (json& all = schema["allOf"]; all.is_array()) all.push_back(true);
+}
 
 std::unordered_set<const json*> objects_to_close(const json& schema) {
   if (!schema.is_object()) return {};

@@ -14,4 +14,9 @@ namespace troupe::json_schema {
 // where inner parts have an $id. An object without `properties` stays open. In time linear in the schema.
 std::unordered_set<const json*> objects_to_close(const json& schema);
 
+// Makes the part, an object, one of those that objects_to_close() closes neither itself nor by way of its
+// references, and says nothing else: where something that left it open has gone. An `allOf` that is none
+// stays.
+void leave_open(json& schema);
+
 }  // namespace troupe::json_schema

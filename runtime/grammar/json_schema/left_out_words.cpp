@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/grammar/json_schema/closed_objects.hpp"
 #include "runtime/grammar/json_schema/schema_document.hpp"
 #include "runtime/grammar/json_schema/schema_parts.hpp"
 #include "runtime/grammar/json_schema/word_forms.hpp"
@@ -45,7 +46,8 @@ class left_out_search {
  public:
   explicit left_out_search(const schema_document& document) : document_(document), parts_(document) {}
 
-  // What is to go for the word at this place; nothing where no word stands there that may.
+  // What is to go for the word at this place; nothing where no word stands there that may, or too many would
+  // go. They point into this.
   std::vector<word_place> find(const std::string& pointer, error_code why) {
     auto found = word_at(pointer, why);
     if (!found) return {};
@@ -56,7 +58,8 @@ class left_out_search {
       loosened_.pop_back();
       for (const json* from : parts_.references_to(*target)) loosen_by_reference(*parts_.find(*from));
     }
-    if (turned_.empty()) turned_.push_back(std::move(*found));
+    if (turned_.size() > most_turned) return {};
+    turned_.push_back(std::move(*found));
     return std::move(turned_);
   }
 
@@ -109,7 +112,7 @@ class left_out_search {
   std::set<const json*> seen_;
   std::vector<const json*> loosened_;  // whose references are to be looked at
   std::set<std::pair<const json*, std::string>> turned_words_;
-  std::vector<word_place> turned_;  // the same in the order found: what a reference makes one turn about
+  std::vector<word_place> turned_;  // the same in the order found: within which references turn about
 };
 
 void erase(json& part, const word_place& of) {
@@ -121,11 +124,10 @@ void erase(json& part, const word_place& of) {
       part[of.word] = json::object();
     part.erase("additionalProperties");
     part.erase("unevaluatedProperties");
-    return;
+  } else {
+    part.erase(of.word);
   }
-  part.erase(of.word);
-  const bool is_turning = is_one_of(turning_words, of.word);
-  if (is_turning && !part.contains("allOf")) part["allOf"] = json::array({true});
+  leave_open(part);
 }
 
 void leave_out_unset_below(json& schemas) {
@@ -135,16 +137,19 @@ void leave_out_unset_below(json& schemas) {
 
 }  // namespace
 
-std::size_t leave_out(json& schema, const error& why, const grammar::grammar_limits& limits) {
+bool leave_out(json& schema, const error& why, const grammar::grammar_limits& limits) {
   const auto document =
       schema_document::parse(dump_exactly(schema), {.max_bytes = limits.max_source_bytes,
                                                     .max_depth = limits.max_depth,
                                                     .max_values = limits.max_schema_values});
-  if (!document || !schema.is_object()) return 0;
-  const std::vector<word_place> words = left_out_search(*document).find(why.param, why.code);
-  for (const word_place& each : words)
-    erase(schema.at(json::json_pointer(document->pointer_of(*each.of->node))), each);
-  return words.size();
+  if (!document || !schema.is_object()) return false;
+  left_out_search search(*document);
+  const std::vector<word_place> words = search.find(why.param, why.code);
+  for (const word_place& each : words) {
+    const json::json_pointer part(document->pointer_of(*each.of->node));
+    if (schema.contains(part)) erase(schema.at(part), each);  // else it has gone with one around it
+  }
+  return !words.empty();
 }
 
 void leave_out_unset(json& schema) {

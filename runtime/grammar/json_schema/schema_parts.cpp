@@ -1,17 +1,8 @@
 #include "runtime/grammar/json_schema/schema_parts.hpp"
 
-#include <array>
-#include <string_view>
-
 #include "runtime/grammar/json_schema/word_lists.hpp"
 
 namespace troupe::json_schema {
-namespace {
-
-constexpr std::array<std::string_view, 3> words_that_refer{"$ref", "$dynamicRef", "$recursiveRef"};
-
-}  // namespace
-
 schema_parts::schema_parts(const schema_document& document) : document_(document) {
   look_at(document.root());
   // Some lie below words that are not known, as in #/components/schemas.
@@ -34,7 +25,7 @@ void schema_parts::look_at(const json& node) {
   if (!is_new) return;
   const schema_part& part = place->second;
   for (const auto& [word, value] : node.items()) {
-    if (value.is_string() && is_one_of(words_that_refer, word))
+    if (value.is_string() && is_one_of(reference_words, word))
       follow(node, value.get_ref<const std::string&>());
     else if (value.is_structured())
       look_below(part, word, value);

@@ -12,9 +12,10 @@ namespace troupe::json_schema {
 
 struct schema_part {
   const json* node = nullptr;
-  const schema_part* within =
-      nullptr;            // of which it is a part; none: the whole, or led to by references alone
-  std::string word = {};  // by which, `items` or `properties`
+  // Of which it is a part, by a word such as `items` or `properties`; none: it is the whole, or references
+  // alone lead to it.
+  const schema_part* within = nullptr;
+  std::string word = {};
 };
 
 // Objects alone: true and false have no words. In time linear in the schema.

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "runtime/grammar/json_schema/listed_values.hpp"
 #include "runtime/grammar/json_schema/set_algebra.hpp"
+#include "runtime/grammar/json_schema/word_lists.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
 
 namespace troupe::json_schema {
@@ -17,7 +19,6 @@ namespace {
 // More alternatives are looked through for those that contradict themselves before they are multiplied
 // again: of conditions that ask for different values of one member hardly two hold at once.
 constexpr std::size_t many_objects = 8;
-constexpr std::array<const char*, 3> reference_words{"$ref", "$dynamicRef", "$recursiveRef"};
 
 }  // namespace
 
@@ -131,7 +132,7 @@ void set_table::check_names(const json& node) {
   }
 }
 
-const json* set_table::target_of(const json& node, const char* word, const json& reference) {
+const json* set_table::target_of(const json& node, std::string_view word, const json& reference) {
   if (!reference.is_string()) {
     work_.malformed(node, word, "must be a string");
     return nullptr;
@@ -147,7 +148,7 @@ const json* set_table::target_of(const json& node, const char* word, const json&
 }
 
 void set_table::narrow_by_references(const json& node, value_set& out) {
-  for (const char* word : reference_words) {
+  for (const std::string_view word : reference_words) {
     const json* reference = find_word(work_, node, word);
     if (reference == nullptr) continue;
     const json* target = target_of(node, word, *reference);

@@ -47,7 +47,7 @@ class set_table {
   // `by`: the part of the schema that narrows, told where that makes too many alternatives.
   void narrow(value_set& out, const value_set& to, const json& by);
   void check_names(const json& node);  // that it gives itself
-  const json* target_of(const json& node, const char* word, const json& reference);
+  const json* target_of(const json& node, std::string_view word, const json& reference);
   void narrow_by_references(const json& node, value_set& out);
   void narrow_by_choices(const json& node, value_set& out);
   void narrow_by_condition(const json& node, value_set& out);

@@ -49,7 +49,7 @@ regex_id all_without_sign(regex_store& store) {
 
 // Whether there are whole numbers of 64 bits without a sign among them, and none beyond, as far as a few
 // tries find out.
-bool have_no_sign(regex_store& store, regex_id numbers, grammar::step_budget& search) {
+bool are_unsigned(regex_store& store, regex_id numbers, grammar::step_budget& search) {
   const auto has = [&](const char* text) { return store.matches(numbers, text, search) == true; };
   return (has(behind_signed) || has(last_unsigned)) && std::ranges::none_of(beyond, has) &&
          !search.is_spent();
@@ -85,7 +85,7 @@ regex_id short_numbers::shorten(regex_store& store, regex_id numbers, grammar::s
   const regex_id shorter = store.intersection({numbers, store.alternation(allowed)});
   if (!has_texts(store, shorter, search)) return numbers;
   known->second = shorter;
-  if (have_no_sign(store, numbers, search)) {
+  if (are_unsigned(store, numbers, search)) {
     allowed.push_back(all_without_sign(store));
     known->second = store.intersection({numbers, store.alternation(allowed)});
   }

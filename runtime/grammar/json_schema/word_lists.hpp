@@ -32,6 +32,9 @@ inline constexpr std::array<std::string_view, 17> schema_words{"items",
                                                                "contentSchema",
                                                                "extends"};
 
+// Members whose values are the names of other schemas.
+inline constexpr std::array<std::string_view, 3> reference_words{"$ref", "$dynamicRef", "$recursiveRef"};
+
 inline bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }

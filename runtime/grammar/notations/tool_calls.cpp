@@ -28,7 +28,7 @@ struct called_tool {
   symbol_id arguments{};
 };
 
-constexpr std::size_t most_left_out = 8;  // words of a tool
+constexpr std::size_t most_left_out = 8;  // words of a tool that are refused
 
 // Where a function stood in what its client sent: in a member of its tool, or, flat, in the tool itself.
 std::string place_of(const json& tool, std::size_t index) {
@@ -83,13 +83,11 @@ class tool_call_writer {
     step_budget steps(limits_.max_compile_steps);
     const auto read = [&] { return schema_symbol(builder_, parameters, at, options, limits_, steps); };
     auto symbol = read();
-    for (std::size_t left_out = 0; !symbol && !strict && !builder_.failure() && left_out < most_left_out;) {
+    for (std::size_t i = 0; !symbol && !strict && !builder_.failure() && i < most_left_out; ++i) {
       error why = symbol.error();
       if (!why.param.starts_with(at)) break;
       why.param.erase(0, at.size());
-      const std::size_t words = json_schema::leave_out(parameters, why, limits_);
-      if (words == 0) break;
-      left_out += words;
+      if (!json_schema::leave_out(parameters, why, limits_)) break;
       symbol = read();
     }
     return symbol;

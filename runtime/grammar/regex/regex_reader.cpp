@@ -28,12 +28,12 @@ code_point_set united(std::initializer_list<std::string_view> names,
   return normalized(std::move(more));
 }
 
-// What Rust's \w has and Python's has not: marks and joiners, without which many languages have no words,
-// other signs that connect than '_', and letters in circles and squares. Python's alone has numbers of every
-// kind.
-const std::vector<code_point_range> joins{{'_', '_'}, {0x200C, 0x200D}},
-    joins_and_circled{
-        {0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
+// Of a word, beside letters, digits and marks, for \w: '_', which Rust and Python have, and the joiners,
+// which Rust alone has, but without which (and without marks) many languages have no words.
+const std::vector<code_point_range> joins{{'_', '_'}, {0x200C, 0x200D}};
+// What Rust's \w has besides and Python's has not, for \W: joiners, and letters in circles and squares.
+const std::vector<code_point_range> joins_and_circled{
+    {0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
 const std::vector<code_point_range> separators{{0x1C, 0x1F}};  // white space of Python's alone
 
 const std::vector<code_point_range> ascii_word{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};

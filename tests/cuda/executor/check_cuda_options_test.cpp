@@ -94,7 +94,8 @@ TEST(check_cuda_options, says_what_to_build_where_there_is_no_code_for_a_device)
       {"80,100", 9, 0, false},    {"86", 8, 0, false},          {"86", 8, 9, true},
       {"90", 12, 0, true},        {"90a", 9, 0, true},          {"90a", 10, 0, false},
       {"80,100f", 10, 3, true},   {"80,100f", 12, 0, false},    {"100a", 10, 3, false},
-      {"80,90a,120", 9, 0, true}, {"80,90a,120", 10, 0, false}, {"", 9, 0, true}};
+      {"80,90a,120", 9, 0, true}, {"80,90a,120", 10, 0, false}, {"90,90a", 12, 0, false},
+      {"100,100f", 12, 0, false}, {"100,100f", 10, 0, true},    {"", 9, 0, true}};
   for (const built_for& each : cases) {
     cuda_device device;
     device.major = each.major;

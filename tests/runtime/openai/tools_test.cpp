@@ -143,6 +143,13 @@ TEST(read_tools, a_schema_that_comes_as_a_text_is_a_text_of_its_own) {
   }
 }
 
+TEST(read_tools, a_type_of_arguments_that_is_null_is_that_of_an_object) {
+  const auto parsed = parse(R"("tools":[{"type":"function","function":{"name":"f","parameters":
+    {"type":null,"properties":{"a":{"type":"integer"}}}}}])");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  EXPECT_NE(parsed->generation.sampling.grammar->text.find(R"("type":"object")"), std::string::npos);
+}
+
 TEST(read_tools, words_of_a_schema_that_say_nothing_are_told) {
   const auto parsed = parse(R"("tools":[)" + now + R"(,{"type":"function","function":{"name":"f","parameters":
     {"type":"object","propertis":{}}}}])");
