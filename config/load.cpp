@@ -75,9 +75,7 @@ const option* option_of_variable(std::string_view variable) {
 }
 
 std::string unknown_variable(std::string_view variable) {
-  std::string key(variable.substr(prefix.size()));
-  for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  const option* nearest = find_option(nearest_option(key));
+  const option* nearest = find_option(nearest_option(lower(variable.substr(prefix.size()))));
   return shown(variable) + ": unknown variable, ignored" +
          (nearest == nullptr ? std::string() : "; did you mean " + nearest->variable() + "?");
 }

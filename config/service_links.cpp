@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "config/values.hpp"
+
 namespace troupe::config {
 namespace {
 
@@ -38,8 +40,8 @@ bool is_named_for_service(std::string_view variable) {
 }
 
 std::string service_of_port(std::string_view variable) {
-  std::string name(variable.substr(0, variable.size() - std::min(variable.size(), port_end.size())));
-  for (char& c : name) c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::string name = lower(variable.substr(0, variable.size() - std::min(variable.size(), port_end.size())));
+  std::ranges::replace(name, '_', '-');
   return name;
 }
 

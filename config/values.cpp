@@ -32,13 +32,6 @@ constexpr std::array ratio_units{unit{"", 1e3}};
 constexpr std::array<std::string_view, 4> on_words{"true", "on", "yes", "1"};
 constexpr std::array<std::string_view, 4> off_words{"false", "off", "no", "0"};
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
-
 constexpr double rounding = 1e-6;  // 0.07 * 1000 is not 70
 
 // A non-negative decimal number, then a unit; the product must be a whole number.
@@ -59,6 +52,13 @@ std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<con
 }
 
 }  // namespace
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return out;
+}
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t number = 0;

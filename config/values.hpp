@@ -24,6 +24,8 @@ std::string size_text(std::uint64_t bytes);
 std::string duration_text(std::chrono::milliseconds duration);
 std::string ratio_text(std::int64_t thousandths);
 
+// With a to z for A to Z.
+std::string lower(std::string_view text);
 // For error messages: printable, at most 64 characters.
 std::string shown(std::string_view text);
 

@@ -20,6 +20,7 @@
 #include "main/exit_code.hpp"
 #include "runtime/json/json.hpp"
 #include "runtime/utf8.hpp"
+#include "runtime/without_blanks.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -36,14 +37,6 @@ constexpr const char* help_text =
 
 constexpr int ended_by_ctrl_c = 128 + SIGINT;
 
-// Without the blanks around it.
-std::string_view trimmed(std::string_view line) {
-  constexpr std::string_view blanks = " \t\r";
-  const std::size_t begin = line.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
-}
-
 class chat_session {
  public:
   chat_session(conversation& talk, const answer_options& options) : talk_(talk), options_(options) {
@@ -56,7 +49,7 @@ class chat_session {
     if (interactive_) std::printf("%s", help_text);
     for (std::string line; show_prompt(), std::getline(std::cin, line);) {
       const std::string said = replace_invalid_utf8(line);
-      const std::string_view command = trimmed(said);
+      const std::string_view command = without_blanks(said, " \t\r");
       if (command == "/exit" || command == "/quit") break;
       obey_or_answer(command, said);
       if (is_interrupted_) return ended_by_ctrl_c;

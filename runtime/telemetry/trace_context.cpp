@@ -6,6 +6,8 @@
 #include <charconv>
 #include <span>
 
+#include "runtime/without_blanks.hpp"
+
 namespace troupe {
 namespace {
 
@@ -56,12 +58,6 @@ bool is_state_value(std::string_view value) {
          std::ranges::all_of(value, fits);
 }
 
-std::string_view without_spaces(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 }  // namespace
 
 std::optional<trace_context> parse_traceparent(std::string_view text) {
@@ -85,7 +81,7 @@ std::string parse_tracestate(std::string_view text) {
   int members = 0;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view member = without_spaces(text.substr(0, comma));
+    const std::string_view member = without_blanks(text.substr(0, comma), " \t");
     text.remove_prefix(std::min(comma + 1, text.size()));
     if (member.empty()) continue;
     const std::size_t equals = std::min(member.find('='), member.size() - 1);

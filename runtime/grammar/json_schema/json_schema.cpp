@@ -38,12 +38,6 @@ void refuse_without_values(workspace& work, const schema_plan& plan, term_id roo
   work.refuse(schema, "", fault + work.regex.describe_left_out(), error_code::invalid_argument);
 }
 
-result<schema_document> parse(std::string_view text, const grammar::grammar_limits& limits) {
-  return schema_document::parse(text, {.max_bytes = limits.max_source_bytes,
-                                       .max_depth = limits.max_depth,
-                                       .max_values = limits.max_schema_values});
-}
-
 // Whether the grammar of the term alone has a text; true also where that is not found out.
 bool has_text(grammar::grammar_builder builder, grammar::symbol_id start, grammar::step_budget& budget) {
   builder.set_start(start);
@@ -88,7 +82,7 @@ result<grammar::symbol_id> json_schema_symbol(grammar::grammar_builder& builder,
                                               const schema_options& options,
                                               const grammar::grammar_limits& limits,
                                               grammar::step_budget& steps) {
-  const auto document = parse(text, limits);
+  const auto document = schema_document::parse(text, document_limits_of(limits));
   if (!document) return tl::unexpected(document.error());
   return build(builder, *document, options, limits, steps);
 }
@@ -107,7 +101,7 @@ result<grammar::grammar_builder> read_json_schema(std::string_view text, const s
 error why_no_value(std::string_view text, const schema_options& options,
                    const grammar::grammar_limits& limits) {
   constexpr std::size_t most_terms = 256;  // that are looked at one by one
-  const auto document = parse(text, limits);
+  const auto document = schema_document::parse(text, document_limits_of(limits));
   if (!document) return document.error();
   grammar::grammar_builder builder(limits);
   grammar::step_budget steps(limits.max_compile_steps);

@@ -100,19 +100,21 @@ class left_out_search {
   }
 
   void loosen_by_reference(const schema_part& from) {
+    if (turned_.size() > most_turned) return;  // nothing will go
     auto turning = turning_around(from.within, from.word);
     if (!turning) return loosen(from);
     loosen(*turning->of);
-    if (turned_words_.emplace(turning->of->node, turning->word).second)
-      turned_.push_back(std::move(*turning));
+    const auto is_same = [&](const word_place& other) {
+      return other.of == turning->of && other.word == turning->word;
+    };
+    if (std::ranges::none_of(turned_, is_same)) turned_.push_back(std::move(*turning));
   }
 
   const schema_document& document_;
   const schema_parts parts_;
   std::set<const json*> seen_;
   std::vector<const json*> loosened_;  // whose references are to be looked at
-  std::set<std::pair<const json*, std::string>> turned_words_;
-  std::vector<word_place> turned_;  // the same in the order found: within which references turn about
+  std::vector<word_place> turned_;     // within which references turn about
 };
 
 void erase(json& part, const word_place& of) {
@@ -138,10 +140,7 @@ void leave_out_unset_below(json& schemas) {
 }  // namespace
 
 bool leave_out(json& schema, const error& why, const grammar::grammar_limits& limits) {
-  const auto document =
-      schema_document::parse(dump_exactly(schema), {.max_bytes = limits.max_source_bytes,
-                                                    .max_depth = limits.max_depth,
-                                                    .max_values = limits.max_schema_values});
+  const auto document = schema_document::parse(dump_exactly(schema), document_limits_of(limits));
   if (!document || !schema.is_object()) return false;
   left_out_search search(*document);
   const std::vector<word_place> words = search.find(why.param, why.code);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/grammar/limits.hpp"
 #include "runtime/json/json.hpp"
 #include "runtime/result.hpp"
 
@@ -19,6 +20,13 @@ struct document_limits {
   std::size_t max_depth = 128;
   std::size_t max_values = 1U << 20U;
 };
+
+// What the limits of a grammar say of its schema's document.
+inline document_limits document_limits_of(const grammar::grammar_limits& limits) {
+  return {.max_bytes = limits.max_source_bytes,
+          .max_depth = limits.max_depth,
+          .max_values = limits.max_schema_values};
+}
 
 // Immutable, but for what it remembers of look-ups: not for two threads at once. Pointers to its parts stay
 // valid as long as it lives; it may be moved.
