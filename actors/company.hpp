@@ -20,7 +20,7 @@
 #include "actors/start/engine_options.hpp"
 #include "actors/start/loaded_engine.hpp"
 #include "runtime/drafting/drafter.hpp"
-#include "runtime/executor/warm_up_course.hpp"
+#include "runtime/executor/warm_up/warm_up_course.hpp"
 #include "runtime/result.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 

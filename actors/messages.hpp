@@ -13,7 +13,7 @@
 #include "actors/company_limits.hpp"
 #include "actors/drain_outcome.hpp"
 #include "runtime/drafting/draft.hpp"
-#include "runtime/executor/warm_up.hpp"
+#include "runtime/executor/warm_up/warm_up.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/grammar/compiled_grammar.hpp"
 #include "runtime/grammar/specification/grammar_spec.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/engine/engine.hpp"
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 

@@ -13,7 +13,7 @@
 #include <iostream>
 
 #include "config/options.hpp"
-#include "main/journal.hpp"
+#include "main/log/journal.hpp"
 
 namespace troupe::cli {
 

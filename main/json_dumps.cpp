@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "runtime/grammar/json_schema/decimal.hpp"
+#include "runtime/grammar/json_schema/numbers/decimal.hpp"
 #include "runtime/json/exact_number.hpp"
 
 namespace troupe::cli {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "config/flags.hpp"
-#include "main/commands.hpp"
+#include "main/commands/commands.hpp"
 #include "main/exit_code.hpp"
 #include "main/usage.hpp"
 

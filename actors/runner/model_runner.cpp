@@ -12,7 +12,7 @@
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/pad_batch.hpp"
-#include "runtime/executor/scratch_batch.hpp"
+#include "runtime/executor/warm_up/scratch_batch.hpp"
 
 namespace troupe {
 namespace {

@@ -18,12 +18,12 @@
 #include "metrics/engine_metrics.hpp"
 #include "runtime/bucketing/step_buckets.hpp"
 #include "runtime/drafting/kept_draft.hpp"
+#include "runtime/executor/cpu/plan_tuner.hpp"
+#include "runtime/executor/cpu/tuning_file.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor/plan_tuner.hpp"
-#include "runtime/executor/sampler_warm_up.hpp"
 #include "runtime/executor/token_feed.hpp"
-#include "runtime/executor/tuning_file.hpp"
-#include "runtime/executor/warm_up.hpp"
+#include "runtime/executor/warm_up/sampler_warm_up.hpp"
+#include "runtime/executor/warm_up/warm_up.hpp"
 
 namespace troupe {
 

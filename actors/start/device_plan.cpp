@@ -9,8 +9,8 @@
 
 #include "actors/start/kept_tuning.hpp"
 #include "runtime/blocks_for.hpp"
-#include "runtime/executor/cpu_device.hpp"
-#include "runtime/executor/kv_pool.hpp"
+#include "runtime/executor/cpu/cpu_device.hpp"
+#include "runtime/executor/cpu/kv_pool.hpp"
 #include "runtime/isolation/child_process.hpp"
 
 namespace troupe {

@@ -11,7 +11,7 @@
 
 #include "runtime/bucketing/make_buckets.hpp"
 #include "runtime/drafting/speculative_config.hpp"
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "runtime/executor/cuda_support.hpp"
 #include "runtime/isolation/runner_process.hpp"
 #include "runtime/json/json.hpp"

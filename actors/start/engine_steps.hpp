@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/bucketing/make_buckets.hpp"
+#include "runtime/executor/cpu/tuning_file.hpp"
 #include "runtime/executor/pad_batch.hpp"
-#include "runtime/executor/tuning_file.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "kernels/dispatch.hpp"
-#include "runtime/executor/usable_cores.hpp"
+#include "runtime/executor/machine/usable_cores.hpp"
 
 namespace troupe {
 

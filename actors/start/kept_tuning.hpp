@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "runtime/executor/cpu/tuning_file.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor/tuning_file.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe {

@@ -19,8 +19,8 @@
 #include "actors/start/opening_guard.hpp"
 #include "actors/start/start_device.hpp"
 #include "runtime/drafting/draft_model.hpp"
-#include "runtime/executor/cpu_device.hpp"
-#include "runtime/executor/fit_buckets.hpp"
+#include "runtime/executor/cpu/cpu_device.hpp"
+#include "runtime/executor/warm_up/fit_buckets.hpp"
 #include "runtime/isolation/executor_place.hpp"
 #include "runtime/model/model.hpp"
 

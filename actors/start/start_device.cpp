@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "actors/start/device_plan.hpp"
-#include "runtime/executor/fit_buckets.hpp"
-#include "runtime/executor/graph_sizes.hpp"
+#include "runtime/executor/warm_up/fit_buckets.hpp"
+#include "runtime/executor/warm_up/graph_sizes.hpp"
 #include "runtime/tokenizer/end_tokens.hpp"
 
 namespace troupe {

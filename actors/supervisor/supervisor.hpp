@@ -22,7 +22,7 @@
 #include "actors/tokenizer/tokenizer.hpp"
 #include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor/warm_up_course.hpp"
+#include "runtime/executor/warm_up/warm_up_course.hpp"
 #include "runtime/grammar/lazy_token_trie.hpp"
 #include "runtime/supervision/opening_watch.hpp"
 #include "runtime/supervision/restart_backoff.hpp"

@@ -9,9 +9,9 @@
 #include "actors/scheduler/step_work.hpp"
 #include "actors/supervisor/supervisor.hpp"
 #include "runtime/bucketing/bucket_text.hpp"
-#include "runtime/executor/available_memory.hpp"
-#include "runtime/executor/sampler_warm_up.hpp"
-#include "runtime/executor/scratch_batch.hpp"
+#include "runtime/executor/machine/available_memory.hpp"
+#include "runtime/executor/warm_up/sampler_warm_up.hpp"
+#include "runtime/executor/warm_up/scratch_batch.hpp"
 
 namespace troupe {
 namespace {

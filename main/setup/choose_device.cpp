@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/executor/usable_cores.hpp"
+#include "runtime/executor/machine/usable_cores.hpp"
 
 namespace troupe {
 namespace {

@@ -16,7 +16,7 @@
 #include "main/setup/trace_options.hpp"
 #include "main/setup/tuning_place.hpp"
 #include "runtime/chat_template/template_arguments.hpp"
-#include "runtime/executor/usable_cores.hpp"
+#include "runtime/executor/machine/usable_cores.hpp"
 #include "runtime/openai/models.hpp"
 #include "runtime/supervision/opening_watch.hpp"
 

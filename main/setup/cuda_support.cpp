@@ -3,8 +3,8 @@
 #ifdef TROUPE_HAS_CUDA
 #include <spdlog/spdlog.h>
 
-#include "runtime/executor_cuda/cublaslt_gemm.hpp"
-#include "runtime/executor_cuda/cuda_device.hpp"
+#include "runtime/executor_cuda/device/cuda_device.hpp"
+#include "runtime/executor_cuda/products/cublaslt_gemm.hpp"
 
 namespace troupe {
 

@@ -18,10 +18,10 @@
 
 #include "runtime/drafting/draft_sequence.hpp"
 #include "runtime/drafting/draft_worth.hpp"
+#include "runtime/executor/cpu/plan_tuner.hpp"
+#include "runtime/executor/cpu/tuning_file.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor/plan_tuner.hpp"
-#include "runtime/executor/tuning_file.hpp"
-#include "runtime/executor/warm_up.hpp"
+#include "runtime/executor/warm_up/warm_up.hpp"
 
 namespace troupe {
 

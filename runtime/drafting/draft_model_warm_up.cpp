@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "runtime/drafting/draft_model.hpp"
-#include "runtime/executor/scratch_batch.hpp"
+#include "runtime/executor/warm_up/scratch_batch.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/weight_form.hpp"
 #include "runtime/model/model.hpp"

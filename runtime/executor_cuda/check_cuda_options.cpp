@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "kernels/cuda/paged_attention.hpp"
-#include "kernels/cuda/residual_norm.hpp"
-#include "kernels/cuda/rotate_and_store.hpp"
-#include "kernels/cuda/sampling.hpp"
+#include "kernels/cuda/attention/paged_attention.hpp"
+#include "kernels/cuda/elementwise/residual_norm.hpp"
+#include "kernels/cuda/elementwise/rotate_and_store.hpp"
+#include "kernels/cuda/sampling/sampling.hpp"
 
 namespace troupe {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 #include "kernels/cuda/element_type.hpp"
 #include "kernels/cuda/paged_kv.hpp"
-#include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/cuda_executor.hpp"
+#include "runtime/executor_cuda/device/cuda_device.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/result.hpp"
 

@@ -10,19 +10,19 @@
 #include <utility>
 
 #include "runtime/executor/check_batch.hpp"
-#include "runtime/executor/scratch_batch.hpp"
+#include "runtime/executor/warm_up/scratch_batch.hpp"
 #include "runtime/executor_cuda/check_cuda_options.hpp"
-#include "runtime/executor_cuda/cuda_device.hpp"
-#include "runtime/executor_cuda/cuda_error.hpp"
-#include "runtime/executor_cuda/device_kv_cache.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
-#include "runtime/executor_cuda/fp8_gemm.hpp"
-#include "runtime/executor_cuda/graph_memory.hpp"
-#include "runtime/executor_cuda/kept_choices.hpp"
-#include "runtime/executor_cuda/quantized_gemm.hpp"
-#include "runtime/executor_cuda/start_batch.hpp"
-#include "runtime/executor_cuda/step_clock.hpp"
-#include "runtime/executor_cuda/step_room.hpp"
+#include "runtime/executor_cuda/device/cuda_device.hpp"
+#include "runtime/executor_cuda/device/cuda_error.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
+#include "runtime/executor_cuda/model/device_kv_cache.hpp"
+#include "runtime/executor_cuda/products/fp8_gemm.hpp"
+#include "runtime/executor_cuda/products/kept_choices.hpp"
+#include "runtime/executor_cuda/products/quantized_gemm.hpp"
+#include "runtime/executor_cuda/step/graph_memory.hpp"
+#include "runtime/executor_cuda/step/start_batch.hpp"
+#include "runtime/executor_cuda/step/step_clock.hpp"
+#include "runtime/executor_cuda/step/step_room.hpp"
 
 namespace troupe {
 namespace {

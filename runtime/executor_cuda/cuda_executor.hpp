@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor_cuda/decode_graphs.hpp"
-#include "runtime/executor_cuda/device_weights.hpp"
-#include "runtime/executor_cuda/few_row_products.hpp"
-#include "runtime/executor_cuda/gemm.hpp"
+#include "runtime/executor_cuda/model/device_weights.hpp"
+#include "runtime/executor_cuda/products/few_row_products.hpp"
+#include "runtime/executor_cuda/products/gemm.hpp"
+#include "runtime/executor_cuda/step/decode_graphs.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/result.hpp"
 

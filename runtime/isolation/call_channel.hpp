@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/executor/longest_sleep.hpp"
-#include "runtime/executor/page_memory.hpp"
+#include "runtime/executor/machine/page_memory.hpp"
+#include "runtime/executor/threads/longest_sleep.hpp"
 #include "runtime/isolation/flat_message.hpp"
 #include "runtime/result.hpp"
 

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/executor/packed_model.hpp"
-#include "runtime/executor/step_plan.hpp"
+#include "runtime/executor/cpu/packed_model.hpp"
+#include "runtime/executor/cpu/step_plan.hpp"
 #include "runtime/isolation/call_server.hpp"
 #include "runtime/isolation/child_process.hpp"
 #include "runtime/isolation/crash_signals.hpp"

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
+#include "runtime/executor/cpu/packed_model.hpp"
 #include "runtime/executor/cuda_support.hpp"
-#include "runtime/executor/packed_model.hpp"
 #include "runtime/isolation/kept_file.hpp"
 #include "runtime/isolation/runner_process.hpp"
 #include "runtime/model/model.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "runtime/executor/cuda_support.hpp"
 #include "runtime/isolation/flat_message.hpp"
 

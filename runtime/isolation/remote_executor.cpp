@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/executor/step_plan.hpp"
+#include "runtime/executor/cpu/step_plan.hpp"
 #include "runtime/isolation/step_messages.hpp"
 
 namespace troupe {

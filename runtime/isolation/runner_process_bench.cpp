@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/dispatch.hpp"
-#include "runtime/executor/packed_model.hpp"
+#include "runtime/executor/cpu/packed_model.hpp"
 #include "runtime/isolation/executor_host.hpp"
 #include "runtime/isolation/runner_process.hpp"
 

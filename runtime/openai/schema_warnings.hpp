@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/json_schema/unknown_words.hpp"
+#include "runtime/grammar/json_schema/document/unknown_words.hpp"
 
 namespace troupe::openai {
 

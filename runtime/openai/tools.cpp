@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/grammar/json_schema/unknown_words.hpp"
+#include "runtime/grammar/json_schema/document/unknown_words.hpp"
 #include "runtime/json/exact_number.hpp"
 #include "runtime/openai/schema_warnings.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "actors/start/kept_tuning.hpp"
 #include "actors/start/load_engine.hpp"
-#include "runtime/executor/cpu_executor.hpp"
-#include "runtime/executor/tuning_file.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
+#include "runtime/executor/cpu/tuning_file.hpp"
 #include "runtime/model/model.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/support/tiny_model.hpp"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/paged_attention.hpp"
+#include "kernels/cuda/attention/paged_attention.hpp"
 
 namespace troupe {
 namespace {

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "kernels/cuda/copy_kv_blocks.hpp"
-#include "kernels/cuda/gather_embeddings.hpp"
-#include "kernels/cuda/rope_angles.hpp"
-#include "kernels/cuda/silu_multiply.hpp"
+#include "kernels/cuda/elementwise/copy_kv_blocks.hpp"
+#include "kernels/cuda/elementwise/gather_embeddings.hpp"
+#include "kernels/cuda/elementwise/rope_angles.hpp"
+#include "kernels/cuda/elementwise/silu_multiply.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 
 namespace troupe {

@@ -1,9 +1,9 @@
-#include "kernels/cuda/few_row_product.hpp"
+#include "kernels/cuda/products/few_row_product.hpp"
 
 #include <cmath>
 
-#include "kernels/cuda/residual_norm.hpp"
-#include "kernels/cuda/silu_multiply.hpp"
+#include "kernels/cuda/elementwise/residual_norm.hpp"
+#include "kernels/cuda/elementwise/silu_multiply.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 
 namespace troupe {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/fp8_rows.hpp"
+#include "kernels/cuda/products/fp8_rows.hpp"
 
 #include <cuda_fp8.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/paged_attention.hpp"
+#include "kernels/cuda/attention/paged_attention.hpp"
 
 #include "runtime/executor_cuda/kernel_checks/attention_step.hpp"
 #include "tests/cuda/cuda_fixture.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/cuda/quantized_product.hpp"
+#include "kernels/cuda/products/quantized_product.hpp"
 
 #include <cmath>
 

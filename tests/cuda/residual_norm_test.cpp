@@ -1,4 +1,4 @@
-#include "kernels/cuda/residual_norm.hpp"
+#include "kernels/cuda/elementwise/residual_norm.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/rotate_and_store.hpp"
+#include "kernels/cuda/elementwise/rotate_and_store.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
-#include "kernels/cuda/draft_math.cuh"
-#include "kernels/cuda/sampling_math.cuh"
+#include "kernels/cuda/sampling/draft_math.cuh"
+#include "kernels/cuda/sampling/sampling_math.cuh"
 
 #include "runtime/sampling/philox.hpp"
 #include "runtime/sampling/row_math.hpp"

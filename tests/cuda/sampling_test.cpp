@@ -1,4 +1,4 @@
-#include "kernels/cuda/sampling.hpp"
+#include "kernels/cuda/sampling/sampling.hpp"
 
 #include "runtime/executor_cuda/kernel_checks/sampling_cases.hpp"
 #include "tests/cuda/cuda_fixture.hpp"

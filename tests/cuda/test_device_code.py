@@ -66,6 +66,6 @@ def test_the_kernel_with_the_fewest_registers_to_spare_spills_none_on_newer_devi
     report = tmp_path / "few_row_product.resources"
     done = subprocess.run([sys.executable, ROOT / "kernels/cuda/compile_device_code.py", report, nvcc, "-std=c++20", "-O3", f"-I{ROOT}",
                            "-Xptxas", "-v", "-DTROUPE_KERNELS_WAIT", "-gencode", "arch=compute_120,code=sm_120",
-                           "-c", ROOT / "kernels/cuda/few_row_product.cu", "-o", tmp_path / "few_row_product.o"], capture_output=True, text=True)
+                           "-c", ROOT / "kernels/cuda/products/few_row_product.cu", "-o", tmp_path / "few_row_product.o"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "few_row_stream_kernel<__nv_bfloat16, 2, 0>: sm_120: " in report.read_text()

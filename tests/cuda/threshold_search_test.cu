@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/cuda/threshold_search.cuh"
+#include "kernels/cuda/sampling/threshold_search.cuh"
 #include "tests/cuda/cuda_fixture.hpp"
 
 namespace troupe {

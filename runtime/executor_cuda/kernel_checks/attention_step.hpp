@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/paged_attention.hpp"
+#include "kernels/cuda/attention/paged_attention.hpp"
 #include "runtime/executor_cuda/kernel_checks/comparison.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 

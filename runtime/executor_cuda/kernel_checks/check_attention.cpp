@@ -1,7 +1,7 @@
 #include <cstddef>
 #include <string>
 
-#include "kernels/cuda/paged_attention.hpp"
+#include "kernels/cuda/attention/paged_attention.hpp"
 #include "runtime/executor_cuda/kernel_checks/attention_step.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"

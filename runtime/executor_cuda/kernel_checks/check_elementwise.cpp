@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cuda/copy_kv_blocks.hpp"
-#include "kernels/cuda/gather_embeddings.hpp"
-#include "kernels/cuda/gather_rows.hpp"
-#include "kernels/cuda/residual_norm.hpp"
-#include "kernels/cuda/rope_angles.hpp"
-#include "kernels/cuda/silu_multiply.hpp"
+#include "kernels/cuda/elementwise/copy_kv_blocks.hpp"
+#include "kernels/cuda/elementwise/gather_embeddings.hpp"
+#include "kernels/cuda/elementwise/gather_rows.hpp"
+#include "kernels/cuda/elementwise/residual_norm.hpp"
+#include "kernels/cuda/elementwise/rope_angles.hpp"
+#include "kernels/cuda/elementwise/silu_multiply.hpp"
 #include "kernels/cuda/stream_copy.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"

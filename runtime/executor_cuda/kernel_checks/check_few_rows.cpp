@@ -2,7 +2,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "kernels/cuda/few_row_product.hpp"
+#include "kernels/cuda/products/few_row_product.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
 #include "runtime/executor_cuda/kernel_checks/sum_of_terms.hpp"

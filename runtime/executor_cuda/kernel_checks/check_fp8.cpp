@@ -5,11 +5,11 @@
 #include <memory>
 #include <stdexcept>
 
-#include "kernels/cuda/fp8_rows.hpp"
-#include "runtime/executor_cuda/fp8_gemm.hpp"
+#include "kernels/cuda/products/fp8_rows.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
 #include "runtime/executor_cuda/kernel_checks/sum_of_terms.hpp"
+#include "runtime/executor_cuda/products/fp8_gemm.hpp"
 
 namespace troupe::checks {
 namespace {

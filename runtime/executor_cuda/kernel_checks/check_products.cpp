@@ -3,7 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "kernels/cuda/quantized_product.hpp"
+#include "kernels/cuda/products/quantized_product.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
 #include "runtime/executor_cuda/kernel_checks/quantized_weights.hpp"

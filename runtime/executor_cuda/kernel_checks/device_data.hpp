@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/cuda/element_type.hpp"
-#include "runtime/executor_cuda/cuda_error.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/device/cuda_error.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 
 namespace troupe::checks {
 

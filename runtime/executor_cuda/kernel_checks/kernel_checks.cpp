@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor_cuda/cuda_error.hpp"
+#include "runtime/executor_cuda/device/cuda_error.hpp"
 
 namespace troupe::checks {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executor_cuda/gemm.hpp"
 #include "runtime/executor_cuda/kernel_checks/comparison.hpp"
+#include "runtime/executor_cuda/products/gemm.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::checks {

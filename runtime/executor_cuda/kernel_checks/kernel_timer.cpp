@@ -12,12 +12,12 @@
 
 #include "kernels/cuda/stream_copy.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor_cuda/cuda_error.hpp"
-#include "runtime/executor_cuda/cuda_event.hpp"
-#include "runtime/executor_cuda/cuda_graph.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/device/cuda_error.hpp"
+#include "runtime/executor_cuda/device/cuda_event.hpp"
+#include "runtime/executor_cuda/device/cuda_graph.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
-#include "runtime/executor_cuda/median.hpp"
+#include "runtime/executor_cuda/products/median.hpp"
 
 namespace troupe::checks {
 namespace {

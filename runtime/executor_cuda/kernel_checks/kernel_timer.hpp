@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/device/cuda_stream.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timings.hpp"
 
 namespace troupe::checks {

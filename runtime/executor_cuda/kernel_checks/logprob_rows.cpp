@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/log_probabilities.hpp"
+#include "kernels/cuda/sampling/log_probabilities.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/sampling/row_math.hpp"
 

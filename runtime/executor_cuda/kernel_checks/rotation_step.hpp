@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/rotate_and_store.hpp"
+#include "kernels/cuda/elementwise/rotate_and_store.hpp"
 #include "runtime/executor_cuda/kernel_checks/comparison.hpp"
 
 namespace troupe::checks {

@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/executor_cuda/kept_rows.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
-#include "runtime/executor_cuda/sampling_stage.hpp"
+#include "runtime/executor_cuda/sampling/kept_rows.hpp"
+#include "runtime/executor_cuda/sampling/sampling_stage.hpp"
 #include "runtime/sampling/random_logits.hpp"
 
 namespace troupe::checks {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/cuda/sampling.hpp"
+#include "kernels/cuda/sampling/sampling.hpp"
 #include "runtime/sampling/sampler.hpp"
 
 namespace troupe::checks {

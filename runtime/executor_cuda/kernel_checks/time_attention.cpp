@@ -8,9 +8,9 @@
 #include <random>
 #include <string>
 
-#include "kernels/cuda/paged_attention.hpp"
-#include "kernels/cuda/rotate_and_store.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
+#include "kernels/cuda/attention/paged_attention.hpp"
+#include "kernels/cuda/elementwise/rotate_and_store.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
 

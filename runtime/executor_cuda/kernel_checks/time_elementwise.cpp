@@ -1,9 +1,9 @@
 #include <cuda_bf16.h>
 #include <fmt/format.h>
 
-#include "kernels/cuda/residual_norm.hpp"
-#include "kernels/cuda/silu_multiply.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
+#include "kernels/cuda/elementwise/residual_norm.hpp"
+#include "kernels/cuda/elementwise/silu_multiply.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
 
 namespace troupe::checks {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/few_row_product.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
+#include "kernels/cuda/products/few_row_product.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
 
 namespace troupe::checks {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/executor_cuda/device_memory.hpp"
-#include "runtime/executor_cuda/fp8_gemm.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
-#include "runtime/executor_cuda/quantized_gemm.hpp"
+#include "runtime/executor_cuda/products/fp8_gemm.hpp"
+#include "runtime/executor_cuda/products/quantized_gemm.hpp"
 
 namespace troupe::checks {
 namespace {

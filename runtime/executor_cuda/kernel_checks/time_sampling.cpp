@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "kernels/cuda/sampling.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
+#include "kernels/cuda/sampling/sampling.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
 

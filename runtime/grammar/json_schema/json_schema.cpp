@@ -6,12 +6,12 @@
 
 #include <utility>
 
-#include "runtime/grammar/json_schema/contradiction.hpp"
-#include "runtime/grammar/json_schema/plan.hpp"
-#include "runtime/grammar/json_schema/schema_document.hpp"
-#include "runtime/grammar/json_schema/set_table.hpp"
+#include "runtime/grammar/json_schema/document/contradiction.hpp"
+#include "runtime/grammar/json_schema/document/schema_document.hpp"
+#include "runtime/grammar/json_schema/values/set_table.hpp"
 #include "runtime/grammar/json_schema/workspace.hpp"
-#include "runtime/grammar/json_schema/writer.hpp"
+#include "runtime/grammar/json_schema/writing/plan.hpp"
+#include "runtime/grammar/json_schema/writing/writer.hpp"
 #include "runtime/grammar/rule_table.hpp"
 
 namespace troupe::json_schema {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/json_schema/closed_objects.hpp"
-#include "runtime/grammar/json_schema/json_text.hpp"
+#include "runtime/grammar/json_schema/document/closed_objects.hpp"
+#include "runtime/grammar/json_schema/document/schema_document.hpp"
+#include "runtime/grammar/json_schema/numbers/short_numbers.hpp"
 #include "runtime/grammar/json_schema/options.hpp"
-#include "runtime/grammar/json_schema/schema_document.hpp"
-#include "runtime/grammar/json_schema/short_numbers.hpp"
-#include "runtime/grammar/json_schema/terms.hpp"
+#include "runtime/grammar/json_schema/texts/json_text.hpp"
+#include "runtime/grammar/json_schema/values/terms.hpp"
 #include "runtime/grammar/limits.hpp"
 #include "runtime/result.hpp"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "runtime/grammar/grammar_builder.hpp"
+#include "runtime/grammar/json_schema/document/unknown_words.hpp"
 #include "runtime/grammar/json_schema/options.hpp"
-#include "runtime/grammar/json_schema/unknown_words.hpp"
 #include "runtime/json/json.hpp"
 
 namespace troupe::grammar {

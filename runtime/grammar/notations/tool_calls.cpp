@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/json_schema/left_out_words.hpp"
+#include "runtime/grammar/json_schema/document/left_out_words.hpp"
 #include "runtime/grammar/notations/embedded_schema.hpp"
 #include "runtime/grammar/notations/structural_tag.hpp"
 #include "runtime/grammar/notations/tool_call_form.hpp"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/model/model.hpp"
 #include "tests/support/overlapping_executor.hpp"

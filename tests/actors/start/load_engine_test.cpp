@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "actors/start/device_plan.hpp"
-#include "runtime/executor/step_plan.hpp"
+#include "runtime/executor/cpu/step_plan.hpp"
 #include "tests/actors/start/load_engine_fixture.hpp"
 #include "tests/support/paths.hpp"
 

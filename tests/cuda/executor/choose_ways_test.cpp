@@ -1,4 +1,4 @@
-#include "runtime/executor_cuda/choose_ways.hpp"
+#include "runtime/executor_cuda/products/choose_ways.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "runtime/executor_cuda/cublaslt_library.hpp"
+#include "runtime/executor_cuda/products/cublaslt_library.hpp"
 
 namespace troupe::test {
 

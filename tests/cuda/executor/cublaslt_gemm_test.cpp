@@ -1,11 +1,11 @@
-#include "runtime/executor_cuda/cublaslt_gemm.hpp"
+#include "runtime/executor_cuda/products/cublaslt_gemm.hpp"
 
 #include <cuda_fp8.h>
 
 #include <set>
 
 #include "kernels/cuda/emulation/faults.hpp"
-#include "runtime/executor_cuda/cuda_graph.hpp"
+#include "runtime/executor_cuda/device/cuda_graph.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/cublaslt_fixture.hpp"
 

@@ -1,9 +1,9 @@
-#include "runtime/executor_cuda/cuda_error.hpp"
+#include "runtime/executor_cuda/device/cuda_error.hpp"
 
 #include "kernels/cuda/emulation/faults.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor_cuda/cuda_stream.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/device/cuda_stream.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 
 namespace troupe {

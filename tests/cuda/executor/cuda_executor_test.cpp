@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "kernels/cuda/emulation/faults.hpp"
-#include "runtime/executor/scratch_batch.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor/warm_up/scratch_batch.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"

@@ -1,12 +1,12 @@
-#include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/device/cuda_stream.hpp"
 
 #include <vector>
 
 #include "kernels/cuda/emulation/device_memory.hpp"
-#include "runtime/executor_cuda/cuda_event.hpp"
-#include "runtime/executor_cuda/cuda_graph.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
-#include "runtime/executor_cuda/pinned_memory.hpp"
+#include "runtime/executor_cuda/device/cuda_event.hpp"
+#include "runtime/executor_cuda/device/cuda_graph.hpp"
+#include "runtime/executor_cuda/device/device_memory.hpp"
+#include "runtime/executor_cuda/device/pinned_memory.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 
 namespace troupe {

@@ -1,8 +1,8 @@
-#include "runtime/executor_cuda/decode_graphs.hpp"
+#include "runtime/executor_cuda/step/decode_graphs.hpp"
 
 #include "kernels/cuda/emulation/faults.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/device/cuda_stream.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 
 namespace troupe {

@@ -1,11 +1,11 @@
-#include "runtime/executor_cuda/device_weights.hpp"
+#include "runtime/executor_cuda/model/device_weights.hpp"
 
 #include <cuda_fp8.h>
 
 #include <bit>
 #include <cmath>
 
-#include "runtime/executor_cuda/weight_uploader.hpp"
+#include "runtime/executor_cuda/model/weight_uploader.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/support/gguf_writer.hpp"
 #include "tests/support/tiny_model.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/cuda/emulation/faults.hpp"
-#include "runtime/executor_cuda/cuda_device.hpp"
+#include "runtime/executor_cuda/device/cuda_device.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/runtime/drafting/equal_model_fixture.hpp"

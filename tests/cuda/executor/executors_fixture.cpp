@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "runtime/executor/cpu_executor.hpp"
-#include "runtime/executor/scratch_batch.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
+#include "runtime/executor/warm_up/scratch_batch.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 

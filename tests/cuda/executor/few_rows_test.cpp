@@ -4,7 +4,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/executor_cuda/kept_choices.hpp"
+#include "runtime/executor_cuda/products/kept_choices.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"

@@ -1,4 +1,4 @@
-#include "runtime/executor_cuda/flat_step.hpp"
+#include "runtime/executor_cuda/step/flat_step.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/emulation/faults.hpp"
 #include "runtime/executor_cuda/cuda_executor.hpp"
-#include "runtime/executor_cuda/fp8_gemm.hpp"
+#include "runtime/executor_cuda/products/fp8_gemm.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"

@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/emulation/faults.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor/scratch_batch.hpp"
+#include "runtime/executor/warm_up/scratch_batch.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "kernels/cuda/emulation/faults.hpp"
-#include "kernels/cuda/quantized_product.hpp"
+#include "kernels/cuda/products/quantized_product.hpp"
 #include "runtime/executor_cuda/cuda_executor.hpp"
-#include "runtime/executor_cuda/device_weights.hpp"
-#include "runtime/executor_cuda/quantized_gemm.hpp"
+#include "runtime/executor_cuda/model/device_weights.hpp"
+#include "runtime/executor_cuda/products/quantized_gemm.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"

@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
-#include "runtime/executor_cuda/cuda_error.hpp"
+#include "runtime/executor_cuda/device/cuda_error.hpp"
 
 namespace troupe::test {
 namespace {

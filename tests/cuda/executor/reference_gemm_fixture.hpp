@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/executor_cuda/gemm.hpp"
+#include "runtime/executor_cuda/products/gemm.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::test {

@@ -1,4 +1,4 @@
-#include "runtime/executor_cuda/self_test.hpp"
+#include "runtime/executor_cuda/self_test/self_test.hpp"
 
 #include "kernels/cuda/emulation/faults.hpp"
 #include "tests/cuda/cuda_fixture.hpp"

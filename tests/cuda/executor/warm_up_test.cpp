@@ -1,9 +1,9 @@
 // The service's own warm-up on the emulated device, which reports what the kernels read too early.
 #include <gtest/gtest.h>
 
-#include "runtime/executor/graph_sizes.hpp"
-#include "runtime/executor/scratch_batch.hpp"
-#include "runtime/executor/warm_up.hpp"
+#include "runtime/executor/warm_up/graph_sizes.hpp"
+#include "runtime/executor/warm_up/scratch_batch.hpp"
+#include "runtime/executor/warm_up/warm_up.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "runtime/drafting/same_vocabulary.hpp"
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "tests/runtime/drafting/equal_model_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"

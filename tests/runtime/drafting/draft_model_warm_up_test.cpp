@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/drafting/draft_model.hpp"
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/tiny_model.hpp"

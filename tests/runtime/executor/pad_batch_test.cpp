@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/tiny_model.hpp"
 

@@ -13,9 +13,9 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/executor/packed_model.hpp"
-#include "runtime/executor/sampler_warm_up.hpp"
-#include "runtime/executor/step_plan.hpp"
+#include "runtime/executor/cpu/packed_model.hpp"
+#include "runtime/executor/cpu/step_plan.hpp"
+#include "runtime/executor/warm_up/sampler_warm_up.hpp"
 #include "runtime/isolation/crash_signals.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/runtime/isolation/fault_tokens.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cpu/cpu_executor.hpp"
 #include "runtime/model/model.hpp"
 #include "tests/support/reference_model.hpp"
 #include "tests/support/tiny_model.hpp"
