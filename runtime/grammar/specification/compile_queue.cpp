@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "runtime/grammar/specification/compile_spec.hpp"
@@ -12,6 +13,20 @@ grammar_limits quick_limits(grammar_limits limits) {
   limits.max_compile_steps = std::max<std::uint64_t>(limits.max_compile_steps / 128, 1);
   return limits;
 }
+
+namespace {
+
+// None of those that wait takes longer than its steps allow: some seconds each.
+compile_queue::compiled too_many_wait() {
+  constexpr std::int32_t seconds = 5;
+  error refusal{error_code::resource_exhausted,
+                "the grammars that wait to be compiled fill the memory that they may have "
+                "(grammar_cache_memory); try again later"};
+  refusal.retry_after = seconds;
+  return tl::unexpected(std::move(refusal));
+}
+
+}  // namespace
 
 bool compile_queue::job::is_wanted_by(const std::string& tenant) const {
   return std::ranges::find(who, tenant, &waiter::tenant) != who.end();
@@ -28,6 +43,9 @@ std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const g
     lane_jobs& lane = at(entry->lane);
     if (entry != lane.current && !entry->is_wanted_by(tenant)) add(lane, entry, tenant);
     entry->who.push_back({id, tenant});
+  } else if (cache_.awaited_bytes() > room_for_waiting() && has_more_than_its_share(tenant)) {
+    cache_.abandon(key, words_);
+    return too_many_wait();
   } else {
     entry = std::make_shared<job>(job{.spec = key, .who = {{id, tenant}}});
     by_key_.emplace(key, entry);
@@ -57,6 +75,17 @@ void compile_queue::remove(lane_jobs& lane, const job_ptr& entry, const std::str
   if (place == lane.tenants.end()) return;
   std::erase(place->waiting, entry);
   if (place->waiting.empty()) lane.tenants.erase(place);
+}
+
+// Of a text that several wait for each has all.
+bool compile_queue::has_more_than_its_share(const std::string& tenant) const {
+  std::set<std::string> tenants{tenant};
+  std::size_t its = 0;
+  for (const auto& [spec, entry] : by_key_) {
+    for (const waiter& each : entry->who) tenants.insert(each.tenant);
+    if (entry->is_wanted_by(tenant)) its += held_bytes(spec.spec());
+  }
+  return its > room_for_waiting() / tenants.size();
 }
 
 void compile_queue::forget(request_id id) {

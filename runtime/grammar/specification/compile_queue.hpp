@@ -5,6 +5,7 @@
 // with next to no processor time, as beside a busy compute team, is not held up by the few that need all
 // their steps.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,8 @@ enum class compile_lane : std::uint8_t { quick, patient };
 // Reading is not counted in steps, but bounded by the text: longer ones are the patient lane's at once. The
 // longest of 200 real schemas (MaskBench) has 34 KiB.
 inline constexpr std::size_t max_quick_bytes = 64U << 10U;
+// What texts that wait may take beside a cache that is smaller.
+inline constexpr std::size_t max_awaited_bytes = 16U << 20U;
 // The limits of the quick lane: 1/128 of the steps. Each of those schemas takes less than 1/1024.
 grammar_limits quick_limits(grammar_limits limits);
 
@@ -37,6 +40,9 @@ class compile_queue {
       : cache_(limits), words_(std::move(words)) {}
 
   // What is known; otherwise nothing, and the request, one of `tenant`, is among those of a later done().
+  // Their texts may take as much memory as the cache, or max_awaited_bytes where that is more; past that a
+  // tenant that has more than its share of it waiting is refused another. Errors: those of the grammar,
+  // resource_exhausted.
   std::optional<compiled> ask(request_id id, const grammar_spec_ptr& spec, steady_time now,
                               const std::string& tenant);
   // It waits no more. Unknown ids are ignored.
@@ -78,6 +84,8 @@ class compile_queue {
   void enter(compile_lane lane, const job_ptr& entry);
   static void add(lane_jobs& lane, const job_ptr& entry, const std::string& tenant);
   static void remove(lane_jobs& lane, const job_ptr& entry, const std::string& tenant);
+  std::size_t room_for_waiting() const { return std::max(cache_.max_bytes(), max_awaited_bytes); }
+  bool has_more_than_its_share(const std::string& tenant) const;
 
   grammar_cache cache_;
   grammar_cache::vocabulary words_;

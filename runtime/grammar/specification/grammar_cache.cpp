@@ -45,7 +45,7 @@ grammar_cache::lookup grammar_cache::find_locked(const entry_key& key, steady_ti
     forget(found->second);
   }
   entries_.push_front({key, std::nullopt, {}, held_bytes(key.spec.spec()) + bytes_per_entry});
-  bytes_ += entries_.front().bytes;
+  awaited_ += entries_.front().bytes;
   by_key_.emplace(key, entries_.begin());
   return {std::nullopt, true};
 }
@@ -59,8 +59,10 @@ void grammar_cache::put(const spec_key& spec, const vocabulary& words, const com
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return;
   entry& which = *found->second;
+  sum_with(which) -= which.bytes;
+  which.outcome = outcome;
+  sum_with(which) += which.bytes;
   if (outcome) {
-    which.outcome = outcome;
     (*outcome)->count_in(grammars_);
   } else {
     remember_refusal(which, outcome.error(), now);
@@ -95,7 +97,7 @@ void grammar_cache::abandon(const spec_key& spec, const vocabulary& words) {
 }
 
 void grammar_cache::forget(entries::iterator which) {
-  bytes_ -= which->bytes;
+  sum_with(*which) -= which->bytes;
   by_key_.erase(which->key);
   entries_.erase(which);
 }
@@ -135,11 +137,16 @@ bool grammar_cache::trim() {
   return !is_over(limits_.max_bytes);
 }
 
+std::size_t grammar_cache::awaited_bytes() const {
+  const std::lock_guard held(mutex_);
+  return awaited_;
+}
+
 grammar_cache::counts grammar_cache::count() const {
   const std::lock_guard held(mutex_);
   counts now = counts_;
   now.grammars = entries_.size();
-  now.bytes = all_bytes();
+  now.bytes = all_bytes() + awaited_;
   return now;
 }
 

@@ -64,13 +64,18 @@ class grammar_cache {
 
   // Grammars grow while they are used. Past the bound the least recently asked for go that nobody uses, and
   // what the others have worked out, the largest first, until three quarters of the bound are left. Gives
-  // whether all is within the bound: not where what is in use needs more by itself. To be called after every
-  // step, by a thread that may wait for a mask.
+  // whether all is within the bound: not where what is in use needs more by itself. Of the texts that wait to
+  // be compiled nothing can go: they are not counted here. To be called after every step, by a thread that
+  // may wait for a mask.
   bool trim();
+
+  // Of the specifications that wait to be compiled.
+  std::size_t awaited_bytes() const;
+  std::size_t max_bytes() const { return limits_.max_bytes; }
 
   struct counts {
     std::uint64_t queries = 0, hits = 0, compiled = 0, refused = 0, evicted = 0;
-    std::size_t grammars = 0, bytes = 0;  // refusals included
+    std::size_t grammars = 0, bytes = 0;  // refusals, and what waits to be compiled, included
   };
   counts count() const;
 
@@ -100,13 +105,15 @@ class grammar_cache {
   // Entries that nobody uses, down to this many bytes.
   void make_room(std::size_t most);
   std::size_t all_bytes() const { return bytes_ + grammars_->bytes(); }
+  std::size_t& sum_with(const entry& which) { return which.outcome ? bytes_ : awaited_; }
 
   grammar_cache_limits limits_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   entries entries_;
   std::unordered_map<entry_key, entries::iterator, entry_hash> by_key_;
-  std::size_t bytes_ = 0;  // of entries without their grammars
+  std::size_t bytes_ = 0;    // of entries with an outcome, without their grammars
+  std::size_t awaited_ = 0;  // of those without one
   const std::shared_ptr<memory_account> grammars_ = std::make_shared<memory_account>();
   counts counts_;
 };

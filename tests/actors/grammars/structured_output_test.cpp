@@ -292,6 +292,24 @@ TEST(StructuredOutput, TheMetricOfTheCacheIsThatOfWhatItHoldsAfterItsTrim) {
   EXPECT_EQ(bytes(), 0) << "nobody uses it any more";
 }
 
+TEST(StructuredOutput, TextsThatWaitHoldUpNoCompileHoweverSmallTheCache) {
+  stage stage({.adjust = [](supervisor_parts& parts) { parts.grammars.cache.max_bytes = 64U << 10U; }});
+  const auto busy = stage.ask("hello", held_to(regex("[a-z]*"), 60));
+  while (busy->tokens.empty() && stage.run(1) != 0) {
+  }
+  std::vector<std::shared_ptr<client>> large;
+  for (const char letter : {'a', 'b', 'c'})
+    large.push_back(stage.ask("hello", held_to(regex(std::string(100U << 10U, letter)))));
+  const auto small = stage.ask("hello", held_to(regex("(yes|no)")));
+  while (small->ends.empty() && stage.run(1) != 0) {
+  }
+  EXPECT_EQ(small->ends.size(), 1U);
+  EXPECT_TRUE(busy->ends.empty()) << "none of those that run need end for it";
+  stage.run();
+  for (const auto& who : large) EXPECT_EQ(who->ends.size(), 1U);
+  stage.expect_idle();
+}
+
 TEST(StructuredOutput, OneThatCannotGoOnEndsWithAnErrorAndTheOthersDoNot) {
   stage stage({.max_steps_in_flight = 3, .grammars = {.max_mask_steps = 600}});
   const auto who = stage.ask("hello", held_to(regex("a{3}(a|b|cd|ef|gh)*[^x]{0,50}")));

@@ -46,6 +46,34 @@ TEST(compile_queue, equal_grammars_are_compiled_once_for_all_who_wait) {
   EXPECT_EQ(queue.num_waiting(), 0U);
 }
 
+TEST(compile_queue, a_tenant_with_more_than_its_share_of_what_waits_is_refused_another) {
+  compile_queue queue({.max_bytes = 1U << 20U}, byte_token_trie());
+  request_id id = 0;
+  const auto ask = [&](const std::string& text, const char* tenant) {
+    return queue.ask(++id, shared_regex(text), {}, tenant);
+  };
+  std::optional<compile_queue::compiled> refusal;
+  int taken = 0;
+  for (; !refusal && taken < 100; ++taken)
+    refusal =
+        ask(std::string(1U << 20U, static_cast<char>('a' + taken % 26)) + std::to_string(taken), "many");
+  ASSERT_TRUE(refusal && !*refusal);
+  EXPECT_EQ(refusal->error().code, error_code::resource_exhausted);
+  EXPECT_GT(refusal->error().retry_after, 0);
+  const auto room = static_cast<int>(max_awaited_bytes >> 20U);
+  EXPECT_GE(taken, room / 2);
+  EXPECT_LE(taken, room + 2);
+  EXPECT_FALSE(ask(std::string(1U << 20U, 'a') + "0", "many")) << "waits already: it takes no memory";
+  EXPECT_FALSE(ask("x", "few"));
+  const std::size_t waiting = queue.num_waiting();
+  const grammar_spec_ptr one = queue.next(patient);
+  ASSERT_TRUE(one);
+  for (const request_id each : queue.done(patient, out_of_steps(), {})) queue.forget(each);
+  for (request_id each = 1; each < id / 2; ++each) queue.forget(each);
+  EXPECT_LT(queue.num_waiting(), waiting);
+  EXPECT_FALSE(ask("y", "many")) << "there is room again";
+}
+
 std::string texts_in_order(compile_queue& queue, compile_lane lane) {
   std::string order;
   while (const grammar_spec_ptr spec = queue.next(lane)) {
