@@ -28,8 +28,8 @@ struct sampling_params {
   std::string_view max_tokens_field = "max_tokens";  // a literal: the client's name for it, for errors
   std::int32_t min_tokens = 0;  // no stop token or stop string is obeyed before this many
   float temperature = 1.0F;     // 0 is greedy
-  float top_p = 1.0F;
-  std::int32_t top_k = 0;  // 0: all
+  float top_p = 1.0F;           // so is 0 here
+  std::int32_t top_k = 0;       // 0: all
   float min_p = 0.0F;
   float presence_penalty = 0.0F;
   float frequency_penalty = 0.0F;

@@ -17,21 +17,12 @@ constexpr std::string_view chatml_source =
     "'<|im_end|>' + '\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-// By its words: what else it says may be in any form.
-bool explains_tool_calls(std::string_view source) {
-  const std::size_t call = source.find("<tool_call>"), name = source.find("\"name", call),
-                    arguments = source.find("\"arguments", call);
-  return source.find("tools") != std::string_view::npos && arguments != std::string_view::npos &&
-         name < arguments;
-}
-
 }  // namespace
 
 struct chat_template::program {
   std::string source;
   jinja::block statements;
   template_limits limits;
-  bool writes_tool_calls = false;
 };
 
 result<chat_template> chat_template::compile(std::string_view source, template_limits limits) {
@@ -42,9 +33,10 @@ result<chat_template> chat_template::compile(std::string_view source, template_l
   auto statements = jinja::parse_template(source, limits.max_depth);
   if (!statements) return tl::unexpected(statements.error());
   chat_template compiled;
-  compiled.program_ = std::make_shared<const program>(
-      program{std::string(source), std::move(*statements), limits, explains_tool_calls(source)});
+  compiled.program_ =
+      std::make_shared<const program>(program{std::string(source), std::move(*statements), limits});
   compiled.reasons_ = source.find(reasoning_marks::closing) != std::string_view::npos;
+  compiled.traits_ = find_traits(compiled);
   return compiled;
 }
 
@@ -62,9 +54,14 @@ chat_template chat_template::with_reasoning(bool reasons) const {
   return other;
 }
 
-std::string_view chat_template::source() const { return program_->source; }
+chat_template chat_template::with_tool_use(chat_template for_tools) const {
+  chat_template other = *this;
+  other.reasons_ = reasons_ || for_tools.reasons_;
+  other.tool_use_ = std::make_shared<const chat_template>(std::move(for_tools));
+  return other;
+}
 
-bool chat_template::writes_tool_calls() const { return program_->writes_tool_calls; }
+std::string_view chat_template::source() const { return program_->source; }
 
 result<std::string> chat_template::render(const json& context, const std::optional<std::tm>& now) const {
   const auto globals = jinja::from_json(context);

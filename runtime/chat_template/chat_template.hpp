@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/chat_template/template_traits.hpp"
 #include "runtime/json/json.hpp"
 #include "runtime/result.hpp"
 
@@ -39,9 +40,21 @@ class chat_template {
 
   std::string_view source() const;
 
-  // Whether it offers `tools` and has their calls written in the form of
-  // runtime/grammar/notations/tool_calls.hpp.
-  bool writes_tool_calls() const;
+  // Whether it offers `tools` and writes their calls in the form of
+  // runtime/grammar/notations/tool_call_form.hpp.
+  bool writes_tool_calls() const { return traits_.writes_tool_calls; }
+
+  // Whether it has a way of its own for messages of the role `developer`.
+  bool knows_developers() const { return traits_.knows_developers; }
+
+  // Whether it refuses a second system message behind a first one, or leaves one of them out.
+  bool takes_one_system_message() const { return traits_.takes_one_system_message; }
+
+  // With another for chats that offer tools, as files of models may have two. What the one or the other tells
+  // of reasoning, and the arguments, are of both.
+  chat_template with_tool_use(chat_template for_tools) const;
+  // For chats that offer tools: that one, else itself.
+  const chat_template& for_tools() const { return tool_use_ ? *tool_use_ : *this; }
 
   // Whether it is one of a model that may reason before it answers (runtime/reasoning.hpp): by its words, or
   // as said here.
@@ -51,7 +64,9 @@ class chat_template {
  private:
   struct program;
   std::shared_ptr<const program> program_;
+  std::shared_ptr<const chat_template> tool_use_;
   json arguments_ = nullptr;
+  template_traits traits_;
   bool reasons_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/engine/system_messages.hpp"
 #include "runtime/engine/tool_prompt.hpp"
 #include "runtime/openai/messages.hpp"
 
@@ -53,7 +54,9 @@ struct prompt_builder {
       if (message["content"].is_null())
         message["content"] = "";  // as vLLM: templates join contents as strings
     }
-    const bool knows_tools = chat.writes_tool_calls();
+    const chat_template& used = prompt.tools.is_null() ? chat : chat.for_tools();
+    fit_system_messages(*messages, used);
+    const bool knows_tools = used.writes_tool_calls();
     if (!knows_tools) write_out_tools(*messages, prompt.tools);
     // The variables that Hugging Face's apply_chat_template sets; what a request does not have is none there.
     json context;
@@ -66,10 +69,10 @@ struct prompt_builder {
     for (const auto* arguments : {&chat.arguments(), &prompt.template_arguments})
       for (const auto& [name, value] : arguments->items()) context[name] = value;
     const bool may_go_on = !prompt.continue_final_message || mark_end_of_last(context["messages"]);
-    auto text = chat.render(context, now);
+    auto text = used.render(context, now);
     const bool has_instructions = !knows_tools && !prompt.tools.is_null();
     if (!text && has_instructions && tell_the_user_instead(context["messages"]))
-      text = chat.render(context, now);
+      text = used.render(context, now);
     if (!text) return fail(text.error().code, text.error().message, std::string(prompt.field));
     if (!may_go_on || (prompt.continue_final_message && !cut_at_mark(*text)))
       return fail(

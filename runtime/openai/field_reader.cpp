@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -19,7 +20,11 @@ std::optional<std::int64_t> as_integer(const json& value) {
     return static_cast<std::int64_t>(number);
   }
   if (value.is_number_integer()) return value.get<std::int64_t>();
-  return std::nullopt;
+  if (!value.is_number_float()) return std::nullopt;
+  constexpr double end = 0x1.0p63;
+  const auto number = value.get<double>();
+  const bool fits = number >= -end && number < end && std::trunc(number) == number;
+  return fits ? std::optional(static_cast<std::int64_t>(number)) : std::nullopt;
 }
 
 const json* field_reader::find(std::string_view name) const {

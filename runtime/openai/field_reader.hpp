@@ -45,7 +45,8 @@ class field_reader {
 // What is empty, or false: a member of such a value asks for nothing.
 bool says_nothing(const json& value);
 
-// The value of a JSON integer, where it is one and fits.
+// The value of a whole number, where it is one and fits; also of one that is written with a point (8.0), as
+// languages write it that count in fractions.
 std::optional<std::int64_t> as_integer(const json& value);
 
 // Token ids of a JSON array: integers from 0 up to below `vocab_size`. Errors name `param`.

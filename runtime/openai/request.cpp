@@ -121,7 +121,7 @@ void read_chat_logprobs(field_reader& fields, std::int32_t most, sampling_params
   fields.read("logprobs", wanted);
   std::int32_t top = 0;
   fields.read("top_logprobs", top);
-  if (fields.has("top_logprobs") && !wanted) {
+  if (top > 0 && !wanted) {
     return fields.reject("top_logprobs", "top_logprobs needs logprobs to be true");
   }
   if (top < 0 || top > most) {

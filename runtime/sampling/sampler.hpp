@@ -28,7 +28,7 @@ struct sampler_scratch {
 // logit bias, penalties, then greedy; or temperature, min-p, top-k, top-p and the inverse distribution
 // function in token-id order. So log-probabilities under a mask are those of the allowed tokens among
 // themselves.
-// - Greedy (a temperature below 1e-5) takes the lowest id among the greatest logits.
+// - Greedy (a temperature below 1e-5, or a top_p of 0) takes the lowest id among the greatest logits.
 // - min-p keeps what has at least min_p times the greatest probability; top-k the k greatest, equal ones by
 //   ascending id; top-p, of what is left, the shortest prefix of the order (probability descending, id
 //   ascending) whose mass reaches top_p. Probabilities are multiples of 2^-33 of the greatest.
@@ -60,8 +60,10 @@ token_id draw_sample(const token_distribution& target, const sample_row& row,
 // value is finite: what would be below -9999, or not a number, is -9999.
 token_logprobs log_probabilities(std::span<const float> logits, token_id token, std::int32_t top);
 
-// Whether `temperature` draws nothing: the most probable token is taken.
-inline bool is_greedy(const sampling_params& params) { return params.temperature < 1e-5F; }
+// Whether nothing is drawn: the most probable token is taken.
+inline bool is_greedy(const sampling_params& params) {
+  return params.temperature < 1e-5F || params.top_p <= 0.0F;
+}
 
 // Checks every field against its range, NaN and infinities included. Errors: invalid_argument with `param`.
 struct sampling_limits {

@@ -18,7 +18,7 @@ struct float_range {
 };
 constexpr float_range float_ranges[] = {
     {"temperature", &sampling_params::temperature, 0.0F, false, 2.0F},
-    {"top_p", &sampling_params::top_p, 0.0F, true, 1.0F},
+    {"top_p", &sampling_params::top_p, 0.0F, false, 1.0F},
     {"min_p", &sampling_params::min_p, 0.0F, false, 1.0F},
     {"presence_penalty", &sampling_params::presence_penalty, -2.0F, false, 2.0F},
     {"frequency_penalty", &sampling_params::frequency_penalty, -2.0F, false, 2.0F},

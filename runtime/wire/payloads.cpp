@@ -15,7 +15,9 @@ result<hello> parse_hello(std::string_view payload) {
   if (!document->is_object()) return fail(error_code::invalid_argument, "hello must be a JSON object");
   openai::field_reader fields(*document);
   const json* const version = fields.find("protocol");
-  const auto number = version == nullptr ? std::nullopt : openai::as_integer(*version);
+  // To the letter, unlike the numbers of requests: 1.0 is none.
+  const bool is_number = version != nullptr && version->is_number_integer();
+  const auto number = is_number ? openai::as_integer(*version) : std::nullopt;
   if (!number) return fail(error_code::invalid_argument, "hello must name its protocol version", "protocol");
   if (*number != protocol_version)
     return fail(error_code::unsupported,

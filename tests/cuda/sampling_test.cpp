@@ -59,6 +59,8 @@ TEST_F(sampling, draws_the_hosts_tokens_of_a_large_vocabulary) {
   cases.push_back(make_case(logits, params));
   params.top_k = 20;
   cases.push_back(make_case(logits, params));
+  params.top_p = 0.0F;  // draws nothing
+  cases.push_back(make_case(logits, params));
   expect_the_hosts_tokens(cases, 0);
 }
 

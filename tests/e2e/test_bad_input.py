@@ -48,7 +48,7 @@ BAD = [
     (CHAT, '{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}', None),
     (CHAT, '{"messages": [{"role": "user", "content": "x"}], "temperature": Infinity}', None),
     (CHAT, '{"messages": [{"role": "user", "content": "x"}], "temperature": 1e999}', None),
-    (CHAT, {"messages": HELLO, "top_p": 0}, "top_p"),
+    (CHAT, {"messages": HELLO, "top_p": -0.1}, "top_p"),
     (CHAT, {"messages": HELLO, "top_p": 1.5}, "top_p"),
     (CHAT, {"messages": HELLO, "top_k": -7}, "top_k"),
     (CHAT, {"messages": HELLO, "min_p": 2}, "min_p"),

@@ -1,10 +1,12 @@
 """What a chat template is told, and chats that go on with their last message."""
+import pathlib
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from test_cli import refused, troupe
 
 CHAT = "/v1/chat/completions"
+DATA = pathlib.Path(__file__).parents[1] / "data" / "chat_templates"
 SAID = [{"role": "user", "content": "What is the capital of Japan?"}, {"role": "assistant", "content": "The capital of"}]
 
 
@@ -51,3 +53,25 @@ def test_a_template_that_tells_the_date_tells_that_of_the_service_s_place(start_
 @pytest.mark.parametrize("value", ["enable_thinking", "[1]", '{"messages": []}'])
 def test_wrong_defaults_end_the_start_with_their_name(value):
     refused(troupe("serve", "--default-chat-template-kwargs", value), 78, "--default-chat-template-kwargs", "chat_template_kwargs must")
+
+
+@pytest.mark.parametrize("style", ["deepseek_phi_style", "gemma_style", "qwen_3_style"])
+def test_what_a_developer_says_reaches_the_model_by_every_route(start_service, style):
+    """Templates that leave the role out, that refuse it, and that write two system messages one below the other."""
+    system = [{"role": "system", "content": "Be brief."}]
+    developer = [{"role": "developer", "content": [{"type": "text", "text": "In French."}]}]
+    tools = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
+    with start_service("--skip-warmup", "--chat-template", str(DATA / f"{style}.jinja")) as running:
+        for above in (developer, system + developer):
+            text = written(running, messages=above + SAID[:1])
+            assert "In French." in text and ("Be brief." in text) == (above != developer) and "developer" not in text, text
+            with_tools = written(running, messages=above + SAID[:1], tools=tools)
+            assert "In French." in with_tools and "look_up" in with_tools, with_tools
+            status, answer = running.post(CHAT, {"messages": above + SAID[:1], "max_tokens": 1, "return_token_ids": True})
+            assert status == 200, answer
+            assert running.post("/detokenize", {"tokens": answer["prompt_token_ids"]})[1]["prompt"] == text
+            instructions = "Be brief." if above != developer else None
+            body = {"instructions": instructions, "input": developer + SAID[:1], "max_output_tokens": 1}
+            status, response = running.post("/v1/responses", body)
+            assert status == 200, response
+            assert response["usage"]["input_tokens"] == len(answer["prompt_token_ids"])

@@ -89,7 +89,7 @@ bool sampling_stage::add(const sample_row& sample, std::span<const token_id> end
   sampling_row row;
   row.seed = params.seed;
   row.position = sample.position;
-  row.temperature = params.temperature;
+  row.temperature = is_greedy(params) ? 0.0F : params.temperature;
   row.top_p = params.top_p;
   row.min_p = params.min_p;
   row.top_k = params.top_k;

@@ -139,16 +139,32 @@ TEST_F(prompt_test, a_call_that_was_cut_off_is_written_as_it_is) {
       << written;
 }
 
+const char* const writes_calls =
+    "{% for t in tools %}{{ t.function.name }};{% endfor %}{% for m in messages %}{{ m.role }}:{{ m.content "
+    "}}"
+    "{% for c in m.tool_calls %}<tool_call>\n{\"name\": \"{{ c.function.name }}\", \"arguments\": "
+    "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %},{% endfor %}";
+
 TEST_F(prompt_test, a_template_that_writes_calls_gets_tools_and_messages_as_they_are) {
-  chat_ = *chat_template::compile(
-      "{% for t in tools %}{{ t.function.name }};{% endfor %}{% for m in messages %}{{ m.role }}:"
-      "{% for c in m.tool_calls %}<tool_call>{\"name\": \"{{ c.function.name }}\", \"arguments\": "
-      "{{ c.function.arguments.in }}}{% endfor %},{% endfor %}");
+  chat_ = *chat_template::compile(writes_calls);
   chat_prompt prompt{json::parse(a_called_tool)};
   prompt.tools = json::parse(a_tool);
+  EXPECT_EQ(
+      text(build(prompt)),
+      "now;system:Be brief.,user:Now?,"
+      "assistant:<tool_call>\n{\"name\": \"now\", \"arguments\": {\"in\": \"UTC\"}}\n</tool_call>"
+      "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>,tool:noon,tool:one,user:And?,");
+}
+
+TEST_F(prompt_test, a_second_template_is_for_chats_that_offer_tools) {
+  chat_ = chat_template::chatml()
+              .with_tool_use(*chat_template::compile(std::string("{{ style }}|") + writes_calls))
+              .with_arguments({{"style", "brief"}});
+  chat_prompt prompt{json::parse(R"([{"role":"developer","content":"a"},{"role":"user","content":"b"}])")};
   EXPECT_EQ(text(build(prompt)),
-            "now;system:,user:,assistant:<tool_call>{\"name\": \"now\", \"arguments\": UTC}"
-            "<tool_call>{\"name\": \"now\", \"arguments\": },tool:,tool:,user:,");
+            "<|im_start|>system\na<|im_end|>\n<|im_start|>user\nb<|im_end|>\n<|im_start|>assistant\n");
+  prompt.tools = json::parse(a_tool);
+  EXPECT_EQ(text(build(prompt)), "brief|now;system:a,user:b,");
 }
 
 TEST_F(prompt_test, tells_the_template_what_the_request_says_and_else_what_all_are_told) {

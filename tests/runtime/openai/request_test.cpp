@@ -121,6 +121,37 @@ TEST(parse_chat, absent_and_null_fields_keep_their_defaults) {
   }
 }
 
+// As Python's json writes what is a float there.
+TEST(parse_chat, a_whole_number_may_have_a_point) {
+  const auto parsed = parse_chat(
+      chat_body(R"({"max_tokens":8.0,"seed":-3.0,"n":2.0,"priority":-0.0,"top_k":4e1,"logprobs":true,
+      "top_logprobs":2.0,"stop_token_ids":[4.0]})"),
+      context());
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  const sampling_params& s = parsed->generation.sampling;
+  EXPECT_EQ(s.max_tokens, 8);
+  EXPECT_EQ(s.seed, static_cast<std::uint64_t>(-3));
+  EXPECT_EQ(parsed->generation.n, 2);
+  EXPECT_EQ(s.top_k, 40);
+  EXPECT_EQ(s.logprobs, 2);
+  EXPECT_EQ(s.stop_token_ids, (std::vector<token_id>{4}));
+  EXPECT_EQ(parse_chat(chat_body(R"({"seed":-9223372036854775808.0})"), context())->generation.sampling.seed,
+            std::uint64_t{1} << 63U);
+  for (const char* beyond : {R"({"seed":9223372036854775808.0})", R"({"seed":-1e19})", R"({"seed":1e300})",
+                             R"({"seed":1.5})", R"({"seed":1e-300})"})
+    EXPECT_EQ(parse_chat(chat_body(beyond), context()).error().param, "seed") << beyond;
+  EXPECT_EQ(parse_chat(chat_body(R"({"max_tokens":2147483648.0})"), context()).error().param, "max_tokens");
+  EXPECT_TRUE(parse_completion(completion_body(R"({"prompt":[[1.0,2.0]]})"), context()));
+}
+
+TEST(parse_chat, no_alternatives_need_no_log_probabilities) {
+  for (const char* members : {R"({"top_logprobs":0})", R"({"logprobs":false,"top_logprobs":0})"}) {
+    const auto parsed = parse_chat(chat_body(members), context());
+    ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+    EXPECT_FALSE(parsed->generation.sampling.logprobs);
+  }
+}
+
 TEST(parse_chat, names_the_field_at_fault) {
   const std::vector<std::pair<const char*, const char*>> wrong = {
       {R"({"max_tokens":"5"})", "max_tokens"},
@@ -155,6 +186,7 @@ TEST(parse_chat, names_the_field_at_fault) {
       {R"({"stream":true,"stream_options":{"include_usage":1}})", "stream_options"},
       {R"({"logprobs":1})", "logprobs"},
       {R"({"top_logprobs":2})", "top_logprobs"},
+      {R"({"top_logprobs":-1})", "top_logprobs"},
       {R"({"logprobs":true,"top_logprobs":21})", "top_logprobs"},
       {R"({"logprobs":true,"top_logprobs":-1})", "top_logprobs"},
       {R"({"prompt_logprobs":-2})", "prompt_logprobs"},

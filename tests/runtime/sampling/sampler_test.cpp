@@ -132,7 +132,8 @@ TEST(sampler, top_k_of_one_is_greedy) {
   const token_id greedy = sample(logits, row_for({.temperature = 0.0F}));
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     EXPECT_EQ(sample(logits, row_for({.top_k = 1, .seed = seed})), greedy);
-    EXPECT_EQ(sample(logits, row_for({.top_p = 1e-9F, .seed = seed})), greedy);
+    for (const float top_p : {1e-9F, 0.0F})
+      EXPECT_EQ(sample(logits, row_for({.temperature = 2.0F, .top_p = top_p, .seed = seed})), greedy);
   }
 }
 

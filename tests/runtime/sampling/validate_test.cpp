@@ -34,7 +34,7 @@ struct float_case {
 TEST(validate, holds_every_float_to_its_range) {
   const std::vector<float_case> cases = {
       {"temperature", &sampling_params::temperature, {0.0F, 1e-30F, 1.0F, 2.0F}, {-0.1F, 2.1F}},
-      {"top_p", &sampling_params::top_p, {1e-9F, 0.5F, 1.0F}, {0.0F, -0.5F, 1.1F}},
+      {"top_p", &sampling_params::top_p, {0.0F, 1e-9F, 0.5F, 1.0F}, {-1e-9F, -0.5F, 1.1F}},
       {"min_p", &sampling_params::min_p, {0.0F, 0.5F, 1.0F}, {-0.1F, 1.1F}},
       {"presence_penalty", &sampling_params::presence_penalty, {-2.0F, 0.0F, 2.0F}, {-2.1F, 2.1F}},
       {"frequency_penalty", &sampling_params::frequency_penalty, {-2.0F, 0.0F, 2.0F}, {-2.1F, 2.1F}},
@@ -62,7 +62,9 @@ TEST(validate, says_what_is_allowed_and_what_it_got) {
   EXPECT_EQ(check([](auto& params) { params.temperature = -1.0F; }).error().message,
             "temperature must be between 0 and 2, got -1");
   EXPECT_EQ(check([](auto& params) { params.top_p = nan; }).error().message,
-            "top_p must be greater than 0 and at most 1, got nan");
+            "top_p must be between 0 and 1, got nan");
+  EXPECT_EQ(check([](auto& params) { params.repetition_penalty = 0; }).error().message,
+            "repetition_penalty must be greater than 0 and at most 10, got 0");
   EXPECT_EQ(check([](auto& params) { params.max_tokens = 0; }).error().message,
             "max_tokens must be at least 1, got 0");
   const auto renamed = check([](auto& params) {
