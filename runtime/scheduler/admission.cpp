@@ -128,6 +128,7 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   // A request's first choice alone has to run by then: the others belong to an answer that has begun.
   if (added->is_first_answer()) added->details->queue_deadline = request.queue_deadline;
   if (added->details->queue_deadline) queue_deadlines.emplace(*added->details->queue_deadline, added->id);
+  if (!added->is_first_answer()) further_answers.emplace(added->details->first_answer, added->id);
   requests.emplace(added->id, added);
   return *added;
 }

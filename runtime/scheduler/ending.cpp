@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -32,6 +31,7 @@ block_release scheduler::state::retire(sequence& who) {
   }
   waiting->finished(who);
   tried.forget(who.id);
+  if (!who.is_first_answer()) further_answers.erase({who.details->first_answer, who.id});
   retired.push_back(&who);
   requests.erase(found);
   return {who.id, who.last_step, false, who.place};
@@ -111,18 +111,13 @@ scheduler_output scheduler::state::expire(steady_time time) {
 // All answers of those whose queue deadline has passed, or that one alone where another has begun.
 std::map<request_id, std::vector<request_id>> scheduler::state::late_answers(steady_time time) const {
   std::map<request_id, std::vector<request_id>> late;
-  for (auto each = queue_deadlines.begin(); each != queue_deadlines.end() && each->first <= time; ++each)
-    late[each->second];
-  if (late.empty()) return late;
-  std::set<request_id> begun;
-  for (const auto& [id, who] : requests) {
-    const auto found = late.find(who->details->first_answer);
-    if (found == late.end()) continue;
-    found->second.push_back(id);
-    if (who->details->admitted_once) begun.insert(found->first);
+  const auto has_begun = [this](request_id id) { return requests.at(id)->details->admitted_once; };
+  for (auto each = queue_deadlines.begin(); each != queue_deadlines.end() && each->first <= time; ++each) {
+    const request_id first = each->second;
+    std::vector<request_id> answers = answers_of(first);
+    if (std::ranges::any_of(answers, has_begun)) answers = {first};
+    late.emplace(first, std::move(answers));
   }
-  for (auto& [first, answers] : late)
-    if (answers.empty() || begun.contains(first)) answers = {first};
   return late;
 }
 

@@ -15,7 +15,7 @@ result<scheduler_output> scheduler::state::make_room_in_queue(const engine_reque
     if (refused_first(first)) return queue_is_full(request.arrival);
     return {};
   }
-  if (!is_queue_full() || has_answers(request.id)) return {};
+  if (!is_queue_full() || !answers_of(request.id).empty()) return {};
   if (const sequence* worst = waiting->gives_way_to(request.priority); worst != nullptr)
     return displace(worst->id, request.arrival);
   remember_refused(request.id);
@@ -34,9 +34,12 @@ bool scheduler::state::refused_first(request_id first) const {
   return std::find(refused_firsts.begin(), refused_firsts.end(), first) != refused_firsts.end();
 }
 
-bool scheduler::state::has_answers(request_id first) const {
-  return std::ranges::any_of(requests,
-                             [&](const auto& one) { return one.second->details->first_answer == first; });
+std::vector<request_id> scheduler::state::answers_of(request_id first) const {
+  std::vector<request_id> answers;
+  if (requests.contains(first)) answers.push_back(first);
+  auto each = further_answers.lower_bound({first, 0});
+  for (; each != further_answers.end() && each->first == first; ++each) answers.push_back(each->second);
+  return answers;
 }
 
 void scheduler::state::remember_refused(request_id first) {
@@ -52,10 +55,7 @@ scheduler_output scheduler::state::displace(request_id first, steady_time now) {
                   limits.max_num_queued_requests)};
   failure.retry_after = seconds_the_next_waits(now);
   remember_refused(first);
-  std::vector<request_id> answers;
-  for (const auto& [id, who] : requests)
-    if (who->details->first_answer == first) answers.push_back(id);
-  return end_answers(std::move(answers), failure);
+  return end_answers(answers_of(first), failure);
 }
 
 tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) const {

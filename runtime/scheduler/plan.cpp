@@ -4,6 +4,7 @@
 
 #include "runtime/prefetch.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
+#include "runtime/scheduler/waiting_line.hpp"
 
 namespace troupe {
 
@@ -103,7 +104,8 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   constexpr std::size_t most_long_ones_passed = 16;
   const std::size_t passed_over = tried.empty() ? num_held : waiting->size();
   const std::size_t long_ones = shares_steps() ? most_long_ones_passed : 0;
-  for (sequence* who : waiting->next(places + passed_over + long_ones)) {
+  waiting_line line(*waiting, places + long_ones, places + passed_over + long_ones);
+  while (sequence* const who = line.next()) {
     if (budget == 0) stop_for(step_is_full());
     if (budget == 0 || places == 0) break;
     if (first_passed != nullptr && !waiting->may_pass(*who, *first_passed)) break;

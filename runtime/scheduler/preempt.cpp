@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/scheduler/scheduler_state.hpp"
+#include "runtime/scheduler/waiting_line.hpp"
 
 namespace troupe {
 
@@ -97,7 +98,8 @@ std::int32_t scheduler::state::make_place_for_first(std::int32_t left, const seq
 }
 
 const sequence* scheduler::state::first_to_admit() {
-  for (sequence* first : waiting->next(1 + num_held)) {
+  waiting_line line(*waiting, 1, 1 + num_held);
+  while (sequence* const first = line.next()) {
     const readiness now = readiness_of(*first);
     if (now == readiness::held) continue;
     return now == readiness::ready ? first : nullptr;

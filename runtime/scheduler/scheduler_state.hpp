@@ -42,8 +42,8 @@ struct scheduler::state {
   // full_queue.cpp: the ends of those who make room for it in a full queue.
   result<scheduler_output> make_room_in_queue(const engine_request& request);
   bool is_queue_full() const;
-  // Another answer of that request is in: the first one's message was lost, and has come again.
-  bool has_answers(request_id first) const;
+  // Of a request that are in, by the first of them: its own message may have been lost, and come again.
+  std::vector<request_id> answers_of(request_id first) const;
   bool refused_first(request_id first) const;
   void remember_refused(request_id first);
   scheduler_output displace(request_id first, steady_time now);
@@ -232,6 +232,7 @@ struct scheduler::state {
   };
   std::shared_ptr<sequence_memory> sequences = std::make_shared<sequence_memory>();
   boost::unordered_flat_map<request_id, sequence*> requests;
+  std::set<std::pair<request_id, request_id>> further_answers;  // by the first one's id
   // Those with sequence::running, in the order of admission; who has ended is still here until it is taken
   // out.
   std::vector<sequence*> running;

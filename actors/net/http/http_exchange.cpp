@@ -78,31 +78,7 @@ http_exchange::http_exchange(asio::io_context& context, tcp::socket socket, cons
 asio::awaitable<void> http_exchange::run() {
   bool going_on = true;
   while (going_on && !gone_) going_on = co_await serve_request();
-}
-
-// A client that has connected and asked for nothing yet is about to: it is not one between two requests.
-void http_exchange::finish(const ending& how) {
-  ending_ = how;
-  ends_ = std::chrono::steady_clock::now() + how.rest;
-  if (phase_ == phase::idle && has_asked_) return close();
-  if (phase_ != phase::answering) deadline_.arm(how.rest);
-}
-
-std::chrono::milliseconds http_exchange::time_for(std::chrono::milliseconds usual) const {
-  if (!ending_) return usual;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(ends_ - std::chrono::steady_clock::now());
-  return std::clamp(left, std::chrono::milliseconds(0), usual);
-}
-
-void http_exchange::close() {
-  leave();
-  asio_error ignored;
-  socket_.close(ignored);
-}
-
-void http_exchange::leave() {
-  gone_ = true;
-  wake_.notify();
+  if (has_given_way_) co_await let_read();
 }
 
 asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds within) {
@@ -132,7 +108,7 @@ asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds 
   }
   deadline_.disarm();
   phase_ = phase::answering;
-  co_return !failed;
+  co_return !failed && !gone_;
 }
 
 std::optional<std::chrono::steady_clock::time_point> http_exchange::waiting_since() const {
@@ -159,6 +135,7 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
   deadline_.disarm();
   phase_ = phase::answering;
+  if (gone_) co_return false;
   const request_header& header = parser.get();
   const auto name = header["X-Request-Id"];
   take_name(failure && name.empty() ? request_name_in(bytes_read())
@@ -210,6 +187,7 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
   }
   deadline_.disarm();
   phase_ = phase::answering;
+  if (gone_) co_return false;
   if (failure) co_return co_await refuse_unreadable(failure);
   if (room) co_return true;
   const http_response full = error_response(too_many_large_bodies);
@@ -270,22 +248,6 @@ void http_exchange::prepare(const http_response& response) {
 asio::awaitable<bool> http_exchange::send(const std::string& text) {
   const bool written = co_await write(text);
   co_return written&& request_.keep_alive;
-}
-
-asio::awaitable<bool> http_exchange::refuse(const http_response& response) {
-  request_.keep_alive = false;
-  co_await respond(response);
-  if (gone_) co_return false;  // it could not be written
-  deadline_.arm(bounds_.linger_timeout);
-  co_await linger(socket_, bounds_.linger_timeout);
-  deadline_.disarm();
-  co_return false;
-}
-
-asio::awaitable<bool> http_exchange::refuse_header(const request_parser& parser,
-                                                   const http_response& response) {
-  if (parser.is_done()) co_return co_await respond(response);
-  co_return co_await refuse(response);
 }
 
 asio::awaitable<bool> http_exchange::write(const std::string& text) {

@@ -35,6 +35,8 @@ class http_exchange : public connection {
   asio::awaitable<void> run() final;
   void finish(const ending& how) final;
   void close() final;
+  // Between two requests it is closed without a word (RFC 9112, 9.5), and where an answer is on its way.
+  void give_way(const error& why) final;
 
  protected:
   using request_parser = boost::beast::http::request_parser<growing_body>;
@@ -77,6 +79,8 @@ class http_exchange : public connection {
   asio::awaitable<bool> refuse_header(const request_parser& parser, const http_response& response);
   asio::awaitable<bool> write(const std::string& text);
   void leave();  // the client is gone or must go: wakes whoever waits
+  // Everything is said: lets the client read it.
+  asio::awaitable<void> let_read();
 
   static constexpr std::size_t read_ahead_bytes = 64U << 10U;
   static constexpr std::size_t read_size = 4096;
@@ -91,7 +95,8 @@ class http_exchange : public connection {
   std::size_t sent_ahead_ = 0;      // bytes of the next answer that are with the client already
   std::atomic<bool> gone_ = false;  // read by other threads, too
   std::optional<ending> ending_;
-  bool has_asked_ = false;  // bytes of a request have come
+  bool has_asked_ = false;      // bytes of a request have come
+  bool has_given_way_ = false;  // was told so: nothing may be said any more
 
  private:
   // Of the request behind the last one, so that waiting_since() knows; of the first one not.

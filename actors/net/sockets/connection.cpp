@@ -16,6 +16,17 @@ asio::awaitable<void> linger(tcp::socket& socket, std::chrono::milliseconds limi
   }
 }
 
+void say_last(tcp::socket& socket, std::string_view words) {
+  constexpr int most_reads = 4;
+  asio_error failure;
+  socket.non_blocking(true, failure);
+  socket.write_some(asio::buffer(words), failure);
+  socket.shutdown(tcp::socket::shutdown_send, failure);
+  std::array<char, 16384> dropped;
+  for (int i = 0; i < most_reads; ++i)
+    if (socket.read_some(asio::buffer(dropped), failure) == 0) return;
+}
+
 asio::awaitable<bool> write_all(tcp::socket& socket, asio::const_buffer bytes, deadline& patience,
                                 std::chrono::milliseconds within) {
   constexpr std::size_t most_at_once = 64U << 10U;  // other clients have their turn in between

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "actors/net/sockets/asio.hpp"
 #include "actors/net/sockets/deadline.hpp"
@@ -28,6 +28,9 @@ class connection {
   virtual void finish(const ending& how) = 0;
   // End now: run() returns soon.
   virtual void close() = 0;
+  // End for another client. Who has been told nothing yet is told why, and may have a moment to read it:
+  // close() ends that, too, and takes no word back that is written.
+  virtual void give_way(const error& /*why*/) { close(); }
   // Since when it has been there without showing who it is. Nothing: it has, or need not.
   virtual std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const {
     return std::nullopt;
@@ -43,6 +46,11 @@ using connection_factory = std::function<std::shared_ptr<connection>(asio::io_co
 // client closes too or `limit` has passed. A client that sends nothing is the caller's to time out: this
 // looks at the time only when bytes come.
 asio::awaitable<void> linger(tcp::socket& socket, std::chrono::milliseconds limit);
+
+// The last words where there is no time to wait: writes what the send buffer has room for, which is all of a
+// few words where nothing else was written, and closes our direction. Drops what has come of the client's:
+// where that is all, closing resets nothing, which would take the words from it.
+void say_last(tcp::socket& socket, std::string_view words);
 
 // Writes all of `bytes`, however long the client takes over it; `patience` is armed for `within` anew for
 // each 64 KiB. Its expiry has to end the wait. False: the client is gone, or took less than that.

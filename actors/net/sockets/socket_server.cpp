@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <utility>
 
 #include "actors/net/engine_port.hpp"
 #include "actors/net/sockets/accept_clients.hpp"
+#include "actors/net/sockets/refused_connection.hpp"
 #include "runtime/isolation/process_work.hpp"
 
 namespace troupe::net {
@@ -75,7 +77,6 @@ void socket_server::admit(tcp::socket socket) {
   }
   const bool refused = is_full() && !make_room();
   if (refused) tell_full("until one is free others are refused");
-  if (refused && refused_.size() >= most_refused) drop(refused_.front());
   serve_client((refused ? make_.refused : make_.taken)(context_, std::move(socket)), refused);
 }
 
@@ -104,7 +105,8 @@ std::shared_ptr<connection> socket_server::oldest_by(time_of since_of) const {
   std::shared_ptr<connection> oldest;
   std::optional<std::chrono::steady_clock::time_point> least;
   for (const auto& client : clients_)
-    if (const auto since = ((*client).*since_of)(); since && (!least || *since < *least)) {
+    if (const auto since = ((*client).*since_of)();
+        since && (!least || *since < *least) && !is_refused(client)) {
       least = since;
       oldest = client;
     }
@@ -115,13 +117,26 @@ bool socket_server::make_room() {
   place taken = dispensable();
   if (!taken.client) return false;
   tell_full(taken.why);
-  drop(std::move(taken.client));
+  taken.client->give_way(too_many_connections);
+  add_refused(std::move(taken.client));
   return true;
+}
+
+bool socket_server::is_refused(const std::shared_ptr<connection>& client) const {
+  return std::ranges::find(refused_, client) != refused_.end();
+}
+
+// Who has been there for the longest time hears at least what all are told, whatever it has asked for.
+void socket_server::add_refused(std::shared_ptr<connection> client) {
+  refused_.push_back(std::move(client));
+  if (refused_.size() <= most_refused) return;
+  refused_.front()->give_way(too_many_connections);
+  drop(refused_.front());
 }
 
 void socket_server::serve_client(std::shared_ptr<connection> client, bool refused) {
   clients_.insert(client);
-  if (refused) refused_.push_back(client);
+  if (refused) add_refused(client);
   open_ = clients_.size();
   try {
     if (draining_) client->finish(draining());

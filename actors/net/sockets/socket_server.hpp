@@ -21,13 +21,13 @@
 
 namespace troupe::net {
 
-// What becomes of a client beyond max_connections: it is refused; or another is closed instead, the oldest of
+// What becomes of a client beyond max_connections: it is refused; or another gives way to it, the oldest of
 // those that are unauthenticated, else the one that is idle for the longest time.
 enum class when_full { refuse, replace };
 
 class socket_server {
  public:
-  // So many that are refused are told so at once; of more the oldest goes.
+  // So many that are refused or give way are told so at a time; of more the oldest has had its time.
   static constexpr std::size_t most_refused = 64;
   // What serves a client: one that is taken, and one beyond max_connections, which is to be gone soon.
   struct connection_makers {
@@ -72,6 +72,7 @@ class socket_server {
   void serve();
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
+  void add_refused(std::shared_ptr<connection> client);
   bool is_full() const;
   // Where another client gives way, who says nothing is told nothing.
   bool refuses() const { return is_full() && !dispensable().client; }
@@ -80,10 +81,11 @@ class socket_server {
     const char* why = nullptr;           // what is logged
   };
   place dispensable() const;  // whose client is to give way
-  // Of those whom `since` has something of.
+  // Of those who have a place, and whom `since` has something of.
   using time_of = std::optional<std::chrono::steady_clock::time_point> (connection::*)() const;
   std::shared_ptr<connection> oldest_by(time_of since) const;
   void tell_full(const char* what_follows);
+  bool is_refused(const std::shared_ptr<connection>& client) const;
   bool make_room();  // false: all who are there stay
   void drop(std::shared_ptr<connection> client);
   void on_end(const std::shared_ptr<connection>& client);
@@ -101,7 +103,7 @@ class socket_server {
   tcp::acceptor acceptor_{context_};
   std::uint16_t port_ = 0;
   std::unordered_set<std::shared_ptr<connection>> clients_;
-  std::vector<std::shared_ptr<connection>> refused_;  // of these, oldest first
+  std::vector<std::shared_ptr<connection>> refused_;  // of these, who has no place, longest first
   limited_log faults_;
   limited_log refusals_;
   std::function<void()> drained_;

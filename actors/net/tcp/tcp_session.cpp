@@ -81,6 +81,18 @@ void tcp_session::close() {
   wake_writer_.notify();
 }
 
+// Who has been told an error already, or whose hello has come whole, is not told another one.
+void tcp_session::give_way(const error& why) {
+  const bool is_awaited = reading_ == reading::idle || reading_ == reading::arriving;
+  if (greeted_ || !is_awaited || last_words_) return close();
+  end_reading(why);
+}
+
+void tcp_session::end_reading(error why) {
+  read_end_ = std::move(why);
+  stop_read_.emit(asio::cancellation_type::terminal);
+}
+
 void tcp_session::enter(reading phase) {
   const tcp_options& options = shared_->options;
   reading_ = phase;
@@ -106,16 +118,29 @@ void tcp_session::on_silence() {
     end_if_idle();
   } else if (reading_ == reading::idle && !streams_.empty()) {
     enter(reading::idle);
-  } else {
+  } else if (reading_ == reading::lingering || last_words_) {
     close();
+  } else {
+    end_reading({error_code::invalid_argument, what_is_late()});
   }
 }
 
+std::string tcp_session::what_is_late() const {
+  const auto seconds = [](std::chrono::milliseconds time) {
+    return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+  };
+  const tcp_options& options = shared_->options;
+  if (!greeted_) return "no hello has come within " + seconds(options.limits.header_timeout);
+  if (reading_ == reading::arriving)
+    return "a frame has not come whole within " + seconds(options.limits.read_timeout);
+  return "nothing has come for " + seconds(options.idle_timeout) + ", and nothing runs";
+}
+
 asio::awaitable<std::optional<error>> tcp_session::read_frames() {
-  while (!last_words_) {
+  while (!last_words_ && !read_end_) {
     wire::frame_header header;
     const bool came = co_await read_header(header);
-    if (!came || last_words_) co_return std::nullopt;
+    if (!came || read_end_ || last_words_) break;
     std::optional<error> fault = check_header(header);
     if (fault) co_return fault;
     const memory_tidier::after tidy(shared_->memory, header.length);
@@ -129,23 +154,26 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
     reading_ = reading::idle;
     end_if_idle();
   }
-  co_return std::nullopt;
+  co_return read_end_;
 }
 
 asio::awaitable<bool> tcp_session::read_header(wire::frame_header& header) {
   wire::header_bytes bytes{};
   enter(reading::idle);
-  const auto [failure, first] = co_await socket_.async_read_some(asio::buffer(bytes), no_throw);
+  auto stoppable = asio::bind_cancellation_slot(stop_read_.slot(), no_throw);
+  const auto [failure, first] = co_await socket_.async_read_some(asio::buffer(bytes), stoppable);
   if (failure) co_return false;
   enter(reading::arriving);
-  const auto [cut, rest] = co_await asio::async_read(socket_, asio::buffer(bytes) + first, no_throw);
+  if (read_end_) co_return false;
+  const auto [cut, rest] = co_await asio::async_read(socket_, asio::buffer(bytes) + first, stoppable);
   header = wire::decode_header(bytes);
   co_return !cut;
 }
 
 asio::awaitable<std::optional<error>> tcp_session::read_payload(std::string& payload, std::size_t size,
                                                                 byte_budget::share& held) {
-  while (payload.size() < size) {
+  auto stoppable = asio::bind_cancellation_slot(stop_read_.slot(), no_throw);
+  while (payload.size() < size && !read_end_) {
     const std::size_t have = payload.size();
     const std::size_t next = std::min(size, have + std::max(have, payload_step));
     if (!held.hold(next)) {
@@ -153,12 +181,12 @@ asio::awaitable<std::optional<error>> tcp_session::read_payload(std::string& pay
       co_return full;
     }
     payload.resize(next);
-    const auto [failure, got] = co_await asio::async_read(socket_, asio::buffer(payload) + have, no_throw);
+    const auto [failure, got] = co_await asio::async_read(socket_, asio::buffer(payload) + have, stoppable);
     if (!failure) continue;
     payload.resize(have);
     break;
   }
-  co_return std::nullopt;
+  co_return read_end_;
 }
 
 std::optional<error> tcp_session::check_header(const wire::frame_header& header) const {

@@ -53,6 +53,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<void> run() override;
   void finish(const ending& how) override;
   void close() override;
+  void give_way(const error& why) override;  // tells who has not greeted
   std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const override;
 
  private:
@@ -98,6 +99,9 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   void queue(wire::frame_type type, std::uint64_t request, std::string_view payload);
   void enter(reading phase);  // and its time begins
   void on_silence();
+  std::string what_is_late() const;
+  // Whoever reads sees this fault instead.
+  void end_reading(error why);
   // Says the last words where nothing is in flight any more, nor has begun to arrive.
   void end_if_idle();
 
@@ -116,6 +120,8 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   bool greeted_ = false;
   reading reading_ = reading::idle;
   std::optional<ending> ending_;
+  asio::cancellation_signal stop_read_;
+  std::optional<error> read_end_;  // why nothing more is read, though the client has not left
   bool writing_ = false;
   bool has_lost_events_ = false;    // for want of memory
   bool are_streams_left_ = false;   // events are another's

@@ -124,6 +124,52 @@ TEST(http_server_for_few, whoever_has_a_key_takes_the_place_of_a_stranger) {
   EXPECT_EQ(third.get("/v1/models").status, 503) << "nobody here is a stranger, or idle";
 }
 
+TEST(http_server_for_few, a_stranger_that_gives_way_is_told_so) {
+  scripted_engine engine;
+  http_options options = options_of_test();
+  options.limits.max_connections = 2;
+  options.keys = std::make_shared<keys_in_force>(key_digest(both));
+  http_server server = *http_server::start(options, engine);
+  raw_client silent(server.port());
+  raw_client slow(server.port());
+  slow.send("G");
+  std::vector<raw_client> known;
+  for (int i = 0; i < 2; ++i) {
+    known.emplace_back(server.port());
+    known.back().send("GET /v1/models HTTP/1.1\r\nHost: a\r\n" + authorized(both[0]) + "\r\n");
+    EXPECT_EQ(known.back().read_answer().status, 200);
+  }
+  slow.send("ET /v1/models HTTP/1.1\r\nHost: a\r\n" + authorized(both[0]) + "\r\n");
+  for (raw_client* gone : {&silent, &slow}) {
+    const raw_answer told = gone->read_answer();
+    EXPECT_EQ(told.status, 503);
+    EXPECT_TRUE(told.headers.contains("retry-after"));
+    EXPECT_EQ(told.headers.at("connection"), "close");
+    EXPECT_NE(told.body.find("too many connections at the moment"), std::string::npos) << told.body;
+    EXPECT_TRUE(gone->at_end());
+  }
+}
+
+TEST(http_server_for_few, each_of_a_crowd_that_has_a_key_is_answered) {
+  scripted_engine engine;
+  http_options options = options_of_test();
+  options.limits.max_connections = 2;
+  options.keys = std::make_shared<keys_in_force>(key_digest(both));
+  http_server server = *http_server::start(options, engine);
+  std::vector<raw_client> crowd;
+  for (int i = 0; i < 200; ++i) {
+    crowd.emplace_back(server.port());
+    crowd.back().send(post_text("/v1/chat/completions", chat, authorized(both[0])));
+  }
+  int served = 0;
+  for (std::size_t i = 0; i < crowd.size(); ++i) {
+    const int status = crowd[i].read_answer().status;
+    EXPECT_TRUE(status == 200 || status == 503) << i << ": " << status;
+    if (status == 200) ++served;
+  }
+  EXPECT_GT(served, 0);
+}
+
 TEST(tcp_server_with_keys, wants_one_in_the_greeting) {
   scripted_engine engine;
   tcp_options options = tcp_options_of_test();
@@ -152,6 +198,10 @@ TEST(tcp_server_with_keys, whoever_has_one_takes_the_place_of_who_has_not_greete
   frame_client known(server.port());
   known.send(frame_type::hello, 0, R"({"protocol":1,"api_key":"key-of-ann-1"})");
   EXPECT_EQ(known.read().type, frame_type::welcome);
+  const frame told = silent.read();
+  EXPECT_EQ(told.type, frame_type::error);
+  EXPECT_EQ(told.request, 0U);
+  EXPECT_EQ(told.json()["error"]["message"], "too many connections at the moment");
   EXPECT_TRUE(silent.socket.at_end());
   frame_client third(server.port());
   EXPECT_EQ(third.read().type, frame_type::error) << "nobody here is a stranger";

@@ -195,6 +195,23 @@ TEST(http_server, connections_beyond_the_limit_are_told_so) {
   EXPECT_EQ(fourth.get("/v1/models").status, 200);
 }
 
+TEST(http_server, each_of_a_crowd_beyond_the_limit_is_told_so_however_late_it_asks) {
+  scripted_engine engine;
+  http_options options = options_of_test();
+  options.limits.max_connections = 1;
+  http_server server = *http_server::start(options, engine);
+  raw_client first(server.port());
+  EXPECT_EQ(first.get("/livez").status, 200);
+  first.send("G");
+  std::vector<raw_client> crowd;
+  for (int i = 0; i < 200; ++i) crowd.emplace_back(server.port());
+  for (std::size_t i = 0; i < crowd.size(); ++i) {
+    const raw_answer refused = crowd[i].get("/v1/models");
+    EXPECT_EQ(refused.status, 503) << i;
+    EXPECT_TRUE(refused.headers.contains("retry-after")) << i;
+  }
+}
+
 TEST(http_server, a_connection_that_is_idle_between_two_requests_makes_room_for_another_the_longest_first) {
   scripted_engine engine;
   http_options options = options_of_test();

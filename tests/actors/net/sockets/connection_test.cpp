@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <thread>
@@ -47,6 +49,22 @@ TEST(write_all, has_patience_with_a_client_that_takes_its_time_but_takes) {
   bool written = false;
   for (int tries = 0; tries < 3 && !written; ++tries) written = is_written_slowly(std::chrono::seconds(1));
   EXPECT_TRUE(written);
+}
+
+TEST(say_last, reaches_a_client_whose_request_was_not_read_though_the_connection_is_closed_at_once) {
+  asio::io_context context;
+  tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
+  for (const std::size_t asked : {0U, 1U, 10'000U}) {
+    raw_client client(acceptor.local_endpoint().port());
+    tcp::socket socket = acceptor.accept();
+    client.send(std::string(asked, 'x'));
+    while (socket.available() < asked) std::this_thread::yield();
+    say_last(socket, "full");
+    socket.close();
+    errno = 0;
+    EXPECT_EQ(client.read_to_end(), "full") << asked;
+    EXPECT_EQ(errno, 0) << "no reset came: " << asked;
+  }
 }
 
 }  // namespace

@@ -35,13 +35,15 @@ struct tcp_server_by_hand : ::testing::Test {
   frame_client client{server.port()};
 };
 
-// The frame is the last one: an error of the connection, then its end.
-inline void expect_end(frame_client& client, const std::string& about) {
+// The frame is the last one: an error of the connection, then its end. What it says.
+inline std::string expect_end(frame_client& client, const std::string& about) {
   const frame last = client.read();
   EXPECT_EQ(last.type, frame_type::error) << about;
   EXPECT_EQ(last.request, 0U) << about;
-  EXPECT_FALSE(last.json()["error"]["message"].get<std::string>().empty()) << about;
+  const std::string message = last.came ? last.json()["error"]["message"].get<std::string>() : "";
+  EXPECT_FALSE(message.empty()) << about;
   EXPECT_TRUE(client.socket.at_end()) << about;
+  return message;
 }
 
 }  // namespace troupe::net::testing

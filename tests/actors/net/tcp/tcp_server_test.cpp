@@ -336,17 +336,20 @@ TEST(tcp_server, silence_has_its_limits) {
       std::chrono::milliseconds(50);
   tcp_server server = *tcp_server::start(options, engine);
   frame_client mute(server.port());
-  EXPECT_TRUE(mute.socket.at_end());
+  EXPECT_EQ(expect_end(mute, "mute"), "no hello has come within 0.05 s");
   frame_client idle(server.port());
   EXPECT_EQ(idle.greet().type, frame_type::welcome);
-  EXPECT_TRUE(idle.socket.at_end());
+  EXPECT_EQ(expect_end(idle, "idle"), "nothing has come for 0.05 s, and nothing runs");
   const std::string whole = frame_bytes(frame_type::generate, 2, prompt);
+  std::size_t begun = 0;
   for (const std::size_t length : {std::size_t{1}, std::size_t{12}, whole.size() - 1}) {
     frame_client half(server.port());
     half.greet();
     half.send(frame_type::generate, 1, prompt);
+    const request_id id = engine.wait_for_request(++begun);
     half.socket.send(whole.substr(0, length));
-    EXPECT_TRUE(half.socket.at_end()) << length;
+    EXPECT_EQ(expect_end(half, std::to_string(length)), "a frame has not come whole within 0.05 s");
+    engine.wait_for_abort(id);
   }
 }
 
