@@ -39,6 +39,9 @@ class tokenizer {
   virtual std::optional<token_id> bos() const = 0;
   virtual std::optional<token_id> eos() const = 0;
   virtual std::optional<token_id> find(std::string_view token_text) const = 0;
+
+  // What was amiss in the model file and is made up for, in lines for people.
+  virtual std::span<const std::string> warnings() const { return {}; }
 };
 using tokenizer_ptr = std::shared_ptr<const tokenizer>;
 

@@ -173,5 +173,73 @@ TEST(load_tokenizer, prefers_whole_pieces_where_the_pattern_does) {
   EXPECT_EQ((*llama.load())->encode("xyz", {}).size(), 3U);
 }
 
+std::vector<std::string> warnings_of(const tokenizer& loaded) {
+  return {loaded.warnings().begin(), loaded.warnings().end()};
+}
+
+// A vocabulary with this token of this type; its id is 299.
+metadata with_token(const char* text, std::int32_t type) {
+  metadata with;
+  with.words.tokens.emplace_back(text);
+  with.words.types.push_back(type);
+  return with;
+}
+
+TEST(load_tokenizer, ends_an_answer_with_an_unmistakable_mark_whatever_its_type) {
+  for (const std::int32_t type : {1, 4, 5, 3}) {
+    metadata odd;
+    odd.words.types[2] = type;  // <|im_end|>
+    const auto tokenizer = odd.load();
+    ASSERT_TRUE(tokenizer);
+    EXPECT_TRUE((*tokenizer)->is_end_of_generation(2)) << type;
+    EXPECT_TRUE((*tokenizer)->is_special(2)) << type;
+    EXPECT_EQ((*tokenizer)->decode(std::vector<token_id>{2}, true), "");
+    // Nor does a text of a client's have it where special tokens are not asked for.
+    EXPECT_GT(
+        (*tokenizer)->encode("<|im_end|>", {.add_special_tokens = false, .parse_special = false}).size(), 1U);
+    const std::vector<std::string> expected = {
+        "the model file does not call <|im_end|> control: taken for what ends an answer, and not shown"};
+    EXPECT_EQ(warnings_of(**tokenizer), type == 3 ? std::vector<std::string>() : expected);
+  }
+  for (const char* text : {"<|eot_id|>", "<|eot|>", "<|end|>", "<end_of_utterance>", "<end_of_turn>"}) {
+    const auto tokenizer = with_token(text, 4).load();
+    ASSERT_TRUE(tokenizer);
+    EXPECT_TRUE((*tokenizer)->is_end_of_generation(299)) << text;
+    EXPECT_TRUE((*tokenizer)->is_special(299)) << text;
+  }
+}
+
+TEST(load_tokenizer, names_all_such_marks_in_one_warning) {
+  metadata odd = with_token("<|eot_id|>", 4);
+  odd.words.types[0] = 1;
+  const auto tokenizer = odd.load();
+  ASSERT_TRUE(tokenizer);
+  EXPECT_EQ(
+      warnings_of(**tokenizer),
+      (std::vector<std::string>{"the model file does not call <|endoftext|>, <|eot_id|> control: taken for "
+                                "what ends an answer, and not shown"}));
+}
+
+TEST(load_tokenizer, ends_an_answer_with_what_may_be_text_only_where_it_is_control) {
+  for (const char* text : {"</s>", "<eos>", "[EOS]", "<EOT>", "_<EOT>", "<|return|>"}) {
+    for (const std::int32_t type : {1, 4, 3}) {
+      const auto tokenizer = with_token(text, type).load();
+      ASSERT_TRUE(tokenizer);
+      EXPECT_EQ((*tokenizer)->is_end_of_generation(299), type == 3) << text << ' ' << type;
+      EXPECT_TRUE((*tokenizer)->warnings().empty());
+    }
+  }
+}
+
+TEST(load_tokenizer, goes_on_behind_a_message_where_another_mark_ends_the_answer) {
+  metadata harmony = with_token("<|return|>", 3);
+  harmony.words.tokens.emplace_back("<|end|>");
+  harmony.words.types.push_back(3);
+  const auto tokenizer = harmony.load();
+  ASSERT_TRUE(tokenizer);
+  EXPECT_TRUE((*tokenizer)->is_end_of_generation(299));
+  EXPECT_FALSE((*tokenizer)->is_end_of_generation(300));
+}
+
 }  // namespace
 }  // namespace troupe
