@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/tokenizer/split_rules.hpp"
 #include "tests/runtime/tokenizer/tokenizer_fixture.hpp"
 
 namespace troupe {
@@ -16,12 +17,13 @@ using test::tiny_vocabulary;
 struct metadata {
   std::string model = "gpt2", pre = "gpt-2";
   tiny_vocabulary words = test::tiny_bpe_vocabulary();
-  bool with_merges = true, with_types = true;
+  bool with_pre = true, with_merges = true, with_types = true;
   std::function<void(gguf_writer&)> more = [](gguf_writer&) {};
 
   result<tokenizer_ptr> load() const {
     gguf_writer writer;
-    writer.add("tokenizer.ggml.model", model.c_str()).add("tokenizer.ggml.pre", pre.c_str());
+    writer.add("tokenizer.ggml.model", model.c_str());
+    if (with_pre) writer.add("tokenizer.ggml.pre", pre.c_str());
     writer.add("tokenizer.ggml.tokens", words.tokens);
     if (with_types) writer.add("tokenizer.ggml.token_type", words.types);
     if (with_merges) writer.add("tokenizer.ggml.merges", words.merges);
@@ -112,8 +114,10 @@ TEST(load_tokenizer, names_kinds_that_it_does_not_support) {
   EXPECT_EQ(bad.failure(),
             "unsupported: tokenizer.ggml.model: tokenizers of the kind 'bert' are not supported");
   bad.model = "gpt2";
-  bad.pre = "tekken";
-  EXPECT_EQ(bad.failure(), "unsupported: tokenizer.ggml.pre: the pre-tokenizer 'tekken' is not supported");
+  bad.pre = "kimi-k2";
+  EXPECT_EQ(bad.failure(),
+            "unsupported: tokenizer.ggml.pre: the pre-tokenizer 'kimi-k2' is not supported; these are: " +
+                split_rule_names());
   EXPECT_EQ(test::load_tokenizer(gguf_writer()).error().message, "tokenizer.ggml.model is missing");
 }
 
@@ -239,6 +243,56 @@ TEST(load_tokenizer, goes_on_behind_a_message_where_another_mark_ends_the_answer
   ASSERT_TRUE(tokenizer);
   EXPECT_TRUE((*tokenizer)->is_end_of_generation(299));
   EXPECT_FALSE((*tokenizer)->is_end_of_generation(300));
+}
+
+TEST(load_tokenizer, splits_as_llama_cpp_does_where_the_file_does_not_say_how_and_warns) {
+  metadata silent;
+  silent.with_pre = false;
+  const auto tokenizer = silent.load();
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_EQ(
+      warnings_of(**tokenizer),
+      (std::vector<std::string>{"tokenizer.ggml.pre is missing: text is split as llama.cpp splits it then, "
+                                "maybe not as the model has learned it"}));
+  silent.with_pre = true;
+  silent.pre = "default";
+  const auto named = silent.load();
+  ASSERT_TRUE(named);
+  EXPECT_EQ(warnings_of(**named),
+            (std::vector<std::string>{"tokenizer.ggml.pre does not say how text is split: text is split as "
+                                      "llama.cpp splits it then, maybe not as the model has learned it"}));
+}
+
+// The vocabulary with a token for U+00E9, as Qwen's has one. Hugging Face's tokenizers, with an NFC
+// normalizer, give this id for both spellings.
+metadata with_e_acute(const char* pre) {
+  metadata with = with_token("\u00c3\u00a9", 1);
+  with.words.merges.emplace_back("\u00c3 \u00a9");
+  with.pre = pre;
+  return with;
+}
+
+TEST(load_tokenizer, composes_letters_and_their_marks_for_qwen) {
+  for (const char* pre : {"qwen2", "deepseek-r1-qwen"}) {
+    const auto tokenizer = with_e_acute(pre).load();
+    ASSERT_TRUE(tokenizer);
+    EXPECT_EQ((*tokenizer)->encode("\u00e9", {}), std::vector<token_id>{299});
+    EXPECT_EQ((*tokenizer)->encode("e\u0301", {}), std::vector<token_id>{299});
+    EXPECT_EQ((*tokenizer)->most_bytes_for_one(), 3U);
+  }
+  const auto other = with_e_acute("llama-bpe").load();
+  ASSERT_TRUE(other);
+  EXPECT_EQ((*other)->encode("e\u0301", {}).size(), 3U);
+  EXPECT_EQ((*other)->most_bytes_for_one(), 1U);
+}
+
+TEST(load_tokenizer, composes_only_what_stands_between_special_tokens_and_is_text) {
+  const auto tokenizer = with_e_acute("qwen2").load();
+  ASSERT_TRUE(tokenizer);
+  // A mark behind a special token has no letter.
+  EXPECT_EQ((*tokenizer)->decode((*tokenizer)->encode("e<|im_end|>\u0301", {}), false), "e<|im_end|>\u0301");
+  EXPECT_EQ((*tokenizer)->decode((*tokenizer)->encode("\xCC e\u0301 \xFF\u0301\xCC", {}), false),
+            "\xCC \u00e9 \xFF\u0301\xCC");
 }
 
 }  // namespace
