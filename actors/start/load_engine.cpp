@@ -173,7 +173,9 @@ result<loaded_engine> load_engine(const engine_options& options) {
   wanted.on_phase = once_each(options.on_phase);  // an opening that is tried again is in all of them again
   auto opened = open_at_start(*place, options.pauses_at_start, guard,
                               [&] { return open_engine(place, *files, wanted); });
-  if (opened) guard.end_well();
+  if (!opened) return opened;
+  guard.end_well();
+  for (const std::string& warning : files->vocabulary->warnings()) spdlog::warn("{}", warning);
   return opened;
 }
 

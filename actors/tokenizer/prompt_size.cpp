@@ -59,7 +59,7 @@ std::size_t largest_prompt(const tokenizer& vocabulary, std::int32_t tokens) {
   std::size_t longest = 1;
   for (token_id id = 0; id < vocabulary.vocab_size(); ++id)
     longest = std::max(longest, vocabulary.piece(id).size());
-  return longest * static_cast<std::size_t>(std::max(tokens, 0));
+  return longest * vocabulary.most_bytes_for_one() * static_cast<std::size_t>(std::max(tokens, 0));
 }
 
 }  // namespace troupe

@@ -12,7 +12,7 @@ namespace troupe {
 std::size_t prompt_bytes(const generation_request& request);
 
 // A prompt of more bytes cannot have fewer than `tokens` tokens: no token stands for more than the longest
-// piece.
+// piece, and that not for more text than the tokenizer says.
 std::size_t largest_prompt(const tokenizer& vocabulary, std::int32_t tokens);
 
 }  // namespace troupe

@@ -5,10 +5,13 @@
 #include <utility>
 
 #include "runtime/tokenizer/byte_level.hpp"
+#include "runtime/tokenizer/compose.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe {
 namespace {
+
+constexpr std::string_view unsaid = "default";
 
 result<merge_table> read_merges(const gguf::file& file, const vocabulary& vocabulary) {
   constexpr std::string_view key = "tokenizer.ggml.merges";
@@ -51,11 +54,9 @@ std::vector<std::string> spell_out(const vocabulary& vocabulary) {
 }  // namespace
 
 result<tokenizer_ptr> bpe_tokenizer::load(const gguf::file& file) {
-  if (file.find("tokenizer.ggml.pre") == nullptr) {
-    return fail(error_code::unsupported,
-                "tokenizer.ggml.pre is missing: the file does not say how its text is split");
-  }
-  const auto name = file.get_string("tokenizer.ggml.pre");
+  constexpr std::string_view key = "tokenizer.ggml.pre";
+  const bool is_missing = file.find(key) == nullptr;
+  const auto name = is_missing ? result<std::string_view>(unsaid) : file.get_string(key);
   if (!name) return tl::unexpected(name.error());
   auto pattern = pre_tokenizer::named(*name);
   if (!pattern) return tl::unexpected(pattern.error());
@@ -63,6 +64,10 @@ result<tokenizer_ptr> bpe_tokenizer::load(const gguf::file& file) {
   defaults.add_bos = pattern->adds_bos();
   auto vocabulary = read_vocabulary(file, defaults);
   if (!vocabulary) return tl::unexpected(vocabulary.error());
+  if (*name == unsaid)
+    vocabulary->warnings.push_back(
+        fmt::format("{} {}: text is split as llama.cpp splits it then, maybe not as the model has learned it",
+                    key, is_missing ? "is missing" : "does not say how text is split"));
   auto merges = read_merges(file, *vocabulary);
   if (!merges) return tl::unexpected(merges.error());
   auto pieces = spell_out(*vocabulary);
@@ -82,9 +87,10 @@ bpe_tokenizer::bpe_tokenizer(vocabulary vocabulary, std::vector<std::string> pie
 void bpe_tokenizer::encode_text(std::string_view text, bool /*fresh*/, std::vector<token_id>& ids) const {
   greedy_merger merger;
   std::vector<merge_symbol> symbols;
+  std::string composed;
   while (!text.empty()) {
     const auto valid = text.substr(0, valid_utf8_prefix(text));
-    pre_tokenizer::splitter splitter(pattern_, valid);
+    pre_tokenizer::splitter splitter(pattern_, pattern_.composes() ? compose(valid, composed) : valid);
     for (auto piece = splitter.next(); !piece.empty(); piece = splitter.next())
       encode_piece(piece, merger, symbols, ids);
     text.remove_prefix(valid.size());
@@ -93,6 +99,10 @@ void bpe_tokenizer::encode_text(std::string_view text, bool /*fresh*/, std::vect
       text.remove_prefix(1);
     }
   }
+}
+
+std::size_t bpe_tokenizer::most_bytes_for_one() const {
+  return pattern_.composes() ? most_bytes_composed_to_one : 1;
 }
 
 void bpe_tokenizer::encode_piece(std::string_view piece, greedy_merger& merger,

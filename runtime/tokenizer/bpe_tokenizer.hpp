@@ -1,6 +1,7 @@
 // Byte-level byte-pair encoding: tokenizer.ggml.model "gpt2".
 #pragma once
 #include <array>
+#include <cstddef>
 
 #include "runtime/tokenizer/merge_table.hpp"
 #include "runtime/tokenizer/pre_tokenizer.hpp"
@@ -12,6 +13,8 @@ class bpe_tokenizer final : public vocabulary_tokenizer {
  public:
   // Errors: unsupported, corrupt_file.
   static result<tokenizer_ptr> load(const gguf::file& file);
+
+  std::size_t most_bytes_for_one() const override;
 
  private:
   bpe_tokenizer(vocabulary vocabulary, std::vector<std::string> pieces, pre_tokenizer pattern,

@@ -8,21 +8,23 @@
 
 namespace troupe {
 
-// A pattern as tokenizer.ggml.pre names it, compiled by PCRE2. Immutable, shared between threads.
+// Rules as tokenizer.ggml.pre names them (split_rules.hpp), compiled by PCRE2. Immutable, shared between
+// threads.
 class pre_tokenizer {
  public:
-  // smollm, gpt-2, llama-bpe, qwen2, and names that stand for the same patterns. Errors: unsupported.
+  // Errors: unsupported, which lists the names that are served.
   static result<pre_tokenizer> named(std::string_view name);
 
   bool prefers_whole_pieces()
       const;              // a piece that is a token needs no merging (Hugging Face's ignore_merges)
   bool adds_bos() const;  // where the file is silent
+  bool composes() const;  // text is brought to NFC before it is split
 
   // Walks the pieces of one text: together they are the whole text.
   class splitter {
    public:
     // `text` is valid UTF-8 and outlives the splitter.
-    splitter(const pre_tokenizer& pattern, std::string_view text);
+    splitter(const pre_tokenizer& rules, std::string_view text);
     ~splitter();
     splitter(const splitter&) = delete;
     splitter& operator=(const splitter&) = delete;

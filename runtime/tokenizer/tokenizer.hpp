@@ -39,12 +39,16 @@ class tokenizer {
   virtual std::optional<token_id> bos() const = 0;
   virtual std::optional<token_id> eos() const = 0;
   virtual std::optional<token_id> find(std::string_view token_text) const = 0;
+
+  // A text has at most so many bytes for each byte that its tokens spell.
+  virtual std::size_t most_bytes_for_one() const { return 1; }
+  // What was amiss in the model file and is made up for, in lines for people.
+  virtual std::span<const std::string> warnings() const { return {}; }
 };
 using tokenizer_ptr = std::shared_ptr<const tokenizer>;
 
 // Builds the tokenizer that the file's metadata names: tokenizer.ggml.model "gpt2" (byte-level BPE;
-// pre-tokenizers smollm, gpt-2, llama-bpe, qwen2) or "llama" (SentencePiece). Errors: unsupported,
-// corrupt_file.
+// tokenizer.ggml.pre says how text is split) or "llama" (SentencePiece). Errors: unsupported, corrupt_file.
 result<tokenizer_ptr> load_tokenizer(const gguf::file& file);
 
 // Turns a stream of token ids into a stream of whole UTF-8 characters. One per request.

@@ -2,35 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "runtime/tokenizer/end_texts.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr std::size_t most_tokens = std::size_t{1} << 24U;
-
-// Tokens that end an answer in the chat formats in use, whatever the file calls its end-of-text token
-// (llama.cpp, src/llama-vocab.cpp, keeps such a list).
-constexpr std::array<std::string_view, 16> end_texts = {"<|im_end|>",
-                                                        "<|endoftext|>",
-                                                        "<|eot_id|>",
-                                                        "<|eom_id|>",
-                                                        "<|end_of_text|>",
-                                                        "<|end|>",
-                                                        "<end_of_turn>",
-                                                        "<|end_of_turn|>",
-                                                        "<EOT>",
-                                                        "<|EOT|>",
-                                                        "[EOT]",
-                                                        "[EOS]",
-                                                        "</s>",
-                                                        "<eos>",
-                                                        "<|endofprompt|>",
-                                                        "<\xEF\xBD\x9C"
-                                                        "end\xE2\x96\x81"
-                                                        "of\xE2\x96\x81sentence\xEF\xBD\x9C>"};
 
 tl::unexpected<error> corrupt(std::string message) {
   return fail(error_code::corrupt_file, std::move(message));
@@ -143,6 +122,39 @@ result<void> read_added(const gguf::file& file, const vocabulary_defaults& defau
   return {};
 }
 
+// A file whose marks are no control tokens has answers run on past their end and shows the marks.
+void take_for_control(vocabulary& vocabulary, std::string_view text, std::string& taken) {
+  const auto id = vocabulary.find(text);
+  if (!id || vocabulary.type(*id) == token_type::control) return;
+  vocabulary.types[static_cast<std::size_t>(*id)] = token_type::control;
+  if (!taken.empty()) taken += ", ";
+  taken += text;
+}
+
+void find_ends(vocabulary& vocabulary) {
+  const auto is_control = [&vocabulary](std::optional<token_id> id) {
+    return id && vocabulary.type(*id) == token_type::control;
+  };
+  // Where <|return|> ends an answer (OpenAI's Harmony), <|end|> ends but one of its messages.
+  const bool has_messages = is_control(vocabulary.find("<|return|>"));
+  const auto ends_nothing = [has_messages](std::string_view text) {
+    return has_messages && text == "<|end|>";
+  };
+  std::string taken;
+  for (const auto text : unmistakable_end_texts())
+    if (!ends_nothing(text)) take_for_control(vocabulary, text, taken);
+  if (!taken.empty())
+    vocabulary.warnings.push_back(fmt::format(
+        "the model file does not call {} control: taken for what ends an answer, and not shown", taken));
+  for (const auto texts : {unmistakable_end_texts(), possible_end_texts()}) {
+    for (const auto text : texts) {
+      const auto id = vocabulary.find(text);
+      if (is_control(id) && !ends_nothing(text))
+        vocabulary.ends_generation[static_cast<std::size_t>(*id)] = true;
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<token_id> vocabulary::find(std::string_view text) const {
@@ -158,11 +170,7 @@ result<vocabulary> read_vocabulary(const gguf::file& file, const vocabulary_defa
   if (ok) ok = read_added(file, defaults, vocabulary);
   if (!ok) return tl::unexpected(ok.error());
   if (file.find("tokenizer.ggml.token_type") == nullptr) guess_types(vocabulary, defaults);
-  for (const auto text : end_texts) {
-    const auto id = vocabulary.find(text);
-    if (id && vocabulary.type(*id) == token_type::control)
-      vocabulary.ends_generation[static_cast<std::size_t>(*id)] = true;
-  }
+  find_ends(vocabulary);
   return vocabulary;
 }
 

@@ -30,6 +30,7 @@ struct vocabulary {
   std::optional<token_id> bos, eos, unknown;
   bool add_bos = false;
   bool add_eos = false;
+  std::vector<std::string> warnings;  // of what the file says wrongly, or not at all, in lines for people
 
   std::optional<token_id> find(std::string_view text) const;
   token_type type(token_id id) const { return types[static_cast<std::size_t>(id)]; }

@@ -1,6 +1,7 @@
 // What every tokenizer over a vocabulary has in common: special tokens, pieces, begin and end of text.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ class vocabulary_tokenizer : public tokenizer {
   std::optional<token_id> find(std::string_view token_text) const final {
     return vocabulary_.find(token_text);
   }
+  std::span<const std::string> warnings() const final { return vocabulary_.warnings; }
 
  protected:
   // pieces[token]: the bytes that the token stands for. find_user_defined: user-defined tokens are looked for

@@ -239,6 +239,30 @@ def test_a_model_of_another_kind_is_the_models_fault_and_not_a_settings(tmp_path
     assert done.returncode == 66 and "whale" in done.stderr.splitlines()[-1], done.stderr
 
 
+def as_text(model, token):
+    """The model's bytes, with this token "user-defined" in place of "control", and another that ends texts."""
+    bytes_of = bytearray(model)
+
+    def change(at, old, new):
+        assert bytes_of[at:at + 4] == bytes((old, 0, 0, 0))
+        bytes_of[at] = new
+
+    types, end = b"tokenizer.ggml.token_type", b"tokenizer.ggml.eos_token_id"
+    change(model.index(types) + len(types) + 4 + 4 + 8 + 4 * token, 3, 4)  # behind array, of int32, how many
+    change(model.index(end) + len(end) + 4, token, 0)
+    return bytes(bytes_of)
+
+
+def test_an_answer_ends_with_its_mark_where_the_file_does_not_call_it_control_and_the_start_warns(tmp_path):
+    odd = tmp_path / "odd.gguf"
+    odd.write_bytes(as_text(MODEL.read_bytes(), 2))  # <|im_end|>
+    ask = ["What is the capital of Japan?", "--max-tokens", 40]
+    done, usual = (troupe("run", *ask, "--model", model) for model in (odd, MODEL))
+    assert done.returncode == 0 and done.stdout == usual.stdout and "<|im_end|>" not in done.stdout, done.stdout
+    assert done.stderr.count("does not call <|im_end|> control") == 1, done.stderr
+    assert "control" not in usual.stderr
+
+
 def test_the_default_model_is_found_from_the_current_folder():
     assert troupe("tokenize", "x", cwd=ROOT).returncode == 0
 

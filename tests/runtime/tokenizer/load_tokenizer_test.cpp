@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/tokenizer/split_rules.hpp"
 #include "tests/runtime/tokenizer/tokenizer_fixture.hpp"
 
 namespace troupe {
@@ -16,12 +17,13 @@ using test::tiny_vocabulary;
 struct metadata {
   std::string model = "gpt2", pre = "gpt-2";
   tiny_vocabulary words = test::tiny_bpe_vocabulary();
-  bool with_merges = true, with_types = true;
+  bool with_pre = true, with_merges = true, with_types = true;
   std::function<void(gguf_writer&)> more = [](gguf_writer&) {};
 
   result<tokenizer_ptr> load() const {
     gguf_writer writer;
-    writer.add("tokenizer.ggml.model", model.c_str()).add("tokenizer.ggml.pre", pre.c_str());
+    writer.add("tokenizer.ggml.model", model.c_str());
+    if (with_pre) writer.add("tokenizer.ggml.pre", pre.c_str());
     writer.add("tokenizer.ggml.tokens", words.tokens);
     if (with_types) writer.add("tokenizer.ggml.token_type", words.types);
     if (with_merges) writer.add("tokenizer.ggml.merges", words.merges);
@@ -112,8 +114,10 @@ TEST(load_tokenizer, names_kinds_that_it_does_not_support) {
   EXPECT_EQ(bad.failure(),
             "unsupported: tokenizer.ggml.model: tokenizers of the kind 'bert' are not supported");
   bad.model = "gpt2";
-  bad.pre = "tekken";
-  EXPECT_EQ(bad.failure(), "unsupported: tokenizer.ggml.pre: the pre-tokenizer 'tekken' is not supported");
+  bad.pre = "kimi-k2";
+  EXPECT_EQ(bad.failure(),
+            "unsupported: tokenizer.ggml.pre: the pre-tokenizer 'kimi-k2' is not supported; these are: " +
+                split_rule_names());
   EXPECT_EQ(test::load_tokenizer(gguf_writer()).error().message, "tokenizer.ggml.model is missing");
 }
 
@@ -171,6 +175,124 @@ TEST(load_tokenizer, prefers_whole_pieces_where_the_pattern_does) {
   EXPECT_EQ((*llama.load())->encode("xyz", {}), std::vector<token_id>{299});
   llama.pre = "qwen2";
   EXPECT_EQ((*llama.load())->encode("xyz", {}).size(), 3U);
+}
+
+std::vector<std::string> warnings_of(const tokenizer& loaded) {
+  return {loaded.warnings().begin(), loaded.warnings().end()};
+}
+
+// A vocabulary with this token of this type; its id is 299.
+metadata with_token(const char* text, std::int32_t type) {
+  metadata with;
+  with.words.tokens.emplace_back(text);
+  with.words.types.push_back(type);
+  return with;
+}
+
+TEST(load_tokenizer, ends_an_answer_with_an_unmistakable_mark_whatever_its_type) {
+  for (const std::int32_t type : {1, 4, 5, 3}) {
+    metadata odd;
+    odd.words.types[2] = type;  // <|im_end|>
+    const auto tokenizer = odd.load();
+    ASSERT_TRUE(tokenizer);
+    EXPECT_TRUE((*tokenizer)->is_end_of_generation(2)) << type;
+    EXPECT_TRUE((*tokenizer)->is_special(2)) << type;
+    EXPECT_EQ((*tokenizer)->decode(std::vector<token_id>{2}, true), "");
+    // Nor does a text of a client's have it where special tokens are not asked for.
+    EXPECT_GT(
+        (*tokenizer)->encode("<|im_end|>", {.add_special_tokens = false, .parse_special = false}).size(), 1U);
+    const std::vector<std::string> expected = {
+        "the model file does not call <|im_end|> control: taken for what ends an answer, and not shown"};
+    EXPECT_EQ(warnings_of(**tokenizer), type == 3 ? std::vector<std::string>() : expected);
+  }
+  for (const char* text : {"<|eot_id|>", "<|eot|>", "<|end|>", "<end_of_utterance>", "<end_of_turn>"}) {
+    const auto tokenizer = with_token(text, 4).load();
+    ASSERT_TRUE(tokenizer);
+    EXPECT_TRUE((*tokenizer)->is_end_of_generation(299)) << text;
+    EXPECT_TRUE((*tokenizer)->is_special(299)) << text;
+  }
+}
+
+TEST(load_tokenizer, names_all_such_marks_in_one_warning) {
+  metadata odd = with_token("<|eot_id|>", 4);
+  odd.words.types[0] = 1;
+  const auto tokenizer = odd.load();
+  ASSERT_TRUE(tokenizer);
+  EXPECT_EQ(
+      warnings_of(**tokenizer),
+      (std::vector<std::string>{"the model file does not call <|endoftext|>, <|eot_id|> control: taken for "
+                                "what ends an answer, and not shown"}));
+}
+
+TEST(load_tokenizer, ends_an_answer_with_what_may_be_text_only_where_it_is_control) {
+  for (const char* text : {"</s>", "<eos>", "[EOS]", "<EOT>", "_<EOT>", "<|return|>"}) {
+    for (const std::int32_t type : {1, 4, 3}) {
+      const auto tokenizer = with_token(text, type).load();
+      ASSERT_TRUE(tokenizer);
+      EXPECT_EQ((*tokenizer)->is_end_of_generation(299), type == 3) << text << ' ' << type;
+      EXPECT_TRUE((*tokenizer)->warnings().empty());
+    }
+  }
+}
+
+TEST(load_tokenizer, goes_on_behind_a_message_where_another_mark_ends_the_answer) {
+  metadata harmony = with_token("<|return|>", 3);
+  harmony.words.tokens.emplace_back("<|end|>");
+  harmony.words.types.push_back(3);
+  const auto tokenizer = harmony.load();
+  ASSERT_TRUE(tokenizer);
+  EXPECT_TRUE((*tokenizer)->is_end_of_generation(299));
+  EXPECT_FALSE((*tokenizer)->is_end_of_generation(300));
+}
+
+TEST(load_tokenizer, splits_as_llama_cpp_does_where_the_file_does_not_say_how_and_warns) {
+  metadata silent;
+  silent.with_pre = false;
+  const auto tokenizer = silent.load();
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_EQ(
+      warnings_of(**tokenizer),
+      (std::vector<std::string>{"tokenizer.ggml.pre is missing: text is split as llama.cpp splits it then, "
+                                "maybe not as the model has learned it"}));
+  silent.with_pre = true;
+  silent.pre = "default";
+  const auto named = silent.load();
+  ASSERT_TRUE(named);
+  EXPECT_EQ(warnings_of(**named),
+            (std::vector<std::string>{"tokenizer.ggml.pre does not say how text is split: text is split as "
+                                      "llama.cpp splits it then, maybe not as the model has learned it"}));
+}
+
+// The vocabulary with a token for U+00E9, as Qwen's has one. Hugging Face's tokenizers, with an NFC
+// normalizer, give this id for both spellings.
+metadata with_e_acute(const char* pre) {
+  metadata with = with_token("\u00c3\u00a9", 1);
+  with.words.merges.emplace_back("\u00c3 \u00a9");
+  with.pre = pre;
+  return with;
+}
+
+TEST(load_tokenizer, composes_letters_and_their_marks_for_qwen) {
+  for (const char* pre : {"qwen2", "deepseek-r1-qwen"}) {
+    const auto tokenizer = with_e_acute(pre).load();
+    ASSERT_TRUE(tokenizer);
+    EXPECT_EQ((*tokenizer)->encode("\u00e9", {}), std::vector<token_id>{299});
+    EXPECT_EQ((*tokenizer)->encode("e\u0301", {}), std::vector<token_id>{299});
+    EXPECT_EQ((*tokenizer)->most_bytes_for_one(), 3U);
+  }
+  const auto other = with_e_acute("llama-bpe").load();
+  ASSERT_TRUE(other);
+  EXPECT_EQ((*other)->encode("e\u0301", {}).size(), 3U);
+  EXPECT_EQ((*other)->most_bytes_for_one(), 1U);
+}
+
+TEST(load_tokenizer, composes_only_what_stands_between_special_tokens_and_is_text) {
+  const auto tokenizer = with_e_acute("qwen2").load();
+  ASSERT_TRUE(tokenizer);
+  // A mark behind a special token has no letter.
+  EXPECT_EQ((*tokenizer)->decode((*tokenizer)->encode("e<|im_end|>\u0301", {}), false), "e<|im_end|>\u0301");
+  EXPECT_EQ((*tokenizer)->decode((*tokenizer)->encode("\xCC e\u0301 \xFF\u0301\xCC", {}), false),
+            "\xCC \u00e9 \xFF\u0301\xCC");
 }
 
 }  // namespace
