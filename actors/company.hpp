@@ -108,13 +108,14 @@ class company {
   // The name of the actor whose end brought the company down; nothing while all is well. Any thread.
   std::optional<std::string> failure() const;
   // `callback` runs once, on any thread, when the company has failed (an actor that is started anew is no
-  // failure); at once where that has happened already. It must not call stop(), which waits for whoever calls
-  // it: another thread has to.
+  // failure); at once where that has happened already. Of several each is called, in the order in which they
+  // were given; what one throws is its own affair. It must not call stop(), which waits for whoever calls it:
+  // another thread has to. Any thread.
   void on_failure(std::function<void(const std::string& actor)> callback);
 
   // Goes on by these limits, or, where one of them cannot be had, by those that it has. `reply` is called
   // once, on any thread, when everybody has been told. Requests go on. Any thread. Errors: invalid_argument,
-  // naming the limit; unavailable where the company is about to end.
+  // naming the limit and its range (check_limits()); unavailable where the company is about to end.
   void reload(company_limits limits, std::function<void(result<void>)> reply);
   // For the metrics: whether the last reload of the settings was taken. Any thread.
   void note_reload(bool taken);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/net/call_back.hpp"
+
 namespace troupe {
 
 void company_board::warm_up_begins(std::int32_t total) {
@@ -66,16 +68,23 @@ bool company_board::is_queue_late(steady_time now) const {
 }
 
 void company_board::failed(const std::string& actor, const std::string& why) {
-  std::function<void(const std::string&)> callback;
+  const std::lock_guard lock(mutex_);
+  if (failure_) return;
+  failure_ = actor;
+  failure_reason_ = why;
+  changed_.notify_all();
+}
+
+void company_board::tell_failure() {
+  std::vector<failure_callback> callbacks;
+  std::string actor;
   {
     const std::lock_guard lock(mutex_);
-    if (failure_) return;
-    failure_ = actor;
-    failure_reason_ = why;
-    callback = std::exchange(on_failure_, nullptr);
-    changed_.notify_all();
+    if (!failure_) return;
+    actor = *failure_;
+    callbacks = std::exchange(on_failure_, {});
   }
-  if (callback) callback(actor);
+  for (const failure_callback& callback : callbacks) call_back(callback, actor);
 }
 
 void company_board::stopped() {
@@ -138,17 +147,18 @@ std::optional<std::string> company_board::failure() const {
   return failure_;
 }
 
-void company_board::on_failure(std::function<void(const std::string& actor)> callback) {
+void company_board::on_failure(failure_callback callback) {
+  if (!callback) return;
   std::string actor;
   {
     const std::lock_guard lock(mutex_);
     if (!failure_) {
-      on_failure_ = std::move(callback);
+      on_failure_.push_back(std::move(callback));
       return;
     }
     actor = *failure_;
   }
-  if (callback) callback(actor);
+  call_back(callback, actor);
 }
 
 company_board::news company_board::wait_news(std::size_t seen) {

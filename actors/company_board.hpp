@@ -63,6 +63,8 @@ class company_board {
   void degraded(std::string why);
   // The first actor to fail is the one that is remembered, and what has become of it.
   void failed(const std::string& actor, const std::string& why = "has ended");
+  // Calls whoever waits to hear of that, in the order in which they asked. Nobody where none has failed.
+  void tell_failure();
 
   // Scheduler: a step of so much work is with the runner; it has answered.
   void step_started(steady_time now, std::int64_t work) {
@@ -112,8 +114,9 @@ class company_board {
     return chaos::cut(troupe::patience_for_opening(step_deadline()));
   }
   std::optional<std::string> failure() const;
-  // Once, when an actor has failed; at once where one has.
-  void on_failure(std::function<void(const std::string& actor)> callback);
+  // Each is called once, by tell_failure() when an actor has failed; at once where one has.
+  using failure_callback = std::function<void(const std::string& actor)>;
+  void on_failure(failure_callback callback);
 
   // The progress that came after the first `seen` items; waits for news while there is none and nothing is
   // decided.
@@ -175,7 +178,7 @@ class company_board {
   std::optional<std::string> failure_;
   std::string failure_reason_;
   std::optional<std::string> silent_;
-  std::function<void(const std::string&)> on_failure_;
+  std::vector<failure_callback> on_failure_;
 };
 
 }  // namespace troupe

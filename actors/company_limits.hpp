@@ -21,6 +21,9 @@ using company_limits_ptr = std::shared_ptr<const company_limits>;
 // Whether a step holds every prompt where one may not be cut into several. Errors: invalid_argument.
 result<void> check_prompt_fits_step(const scheduler_limits& limits);
 
+// Whether any company can go by these. Errors: invalid_argument, naming the limit and its range.
+result<void> check_limits(const company_limits& wanted);
+
 // Whether a company that was started with these limits can go on with those.
 // Errors: invalid_argument, naming the limit.
 result<void> check_limits(const scheduler_limits& at_start, const scheduler_limits& wanted);

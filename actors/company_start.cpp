@@ -26,6 +26,17 @@ bool is_child_of_a_company() {
   return parent != nullptr && parent == std::to_string(::getppid());
 }
 
+company_limits limits_at_start(const company_options& options) {
+  company_limits out{.scheduling = options.scheduling,
+                     .request_timeout = options.request_timeout,
+                     .queue_timeout = options.queue_timeout,
+                     .step_deadline = options.step_deadline,
+                     .connections = {}};
+  out.scheduling.max_num_seqs = options.engine.max_num_seqs;
+  out.scheduling.max_num_batched_tokens = options.engine.max_num_batched_tokens;
+  return out;
+}
+
 result<void> check(const company_options& options) {
   if (options.tokenizer_workers < 1 || options.tokenizer_workers > 64)
     return fail(error_code::invalid_argument, "tokenizer_workers must be between 1 and 64",
@@ -39,6 +50,9 @@ result<void> check(const company_options& options) {
     return fail(error_code::invalid_argument,
                 fmt::format("num_speculative_tokens must be between 1 and {}", most_draft_tokens),
                 "num_speculative_tokens");
+  if (options.max_logprobs < 0)
+    return fail(error_code::invalid_argument, "max_logprobs must be at least 0", "max_logprobs");
+  if (auto checked = check_limits(limits_at_start(options)); !checked) return checked;
   if (is_child_of_a_company())
     return fail(
         error_code::unsupported,
@@ -144,7 +158,9 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.directory = directory;
   supervisor = system->spawn(supervisor_behavior, std::move(parts));
   supervisor->attach_functor([board = board](const caf::error& reason) {
-    if (reason != caf::exit_reason::user_shutdown) board->failed("supervisor");
+    if (reason == caf::exit_reason::user_shutdown) return;
+    board->failed("supervisor");
+    board->tell_failure();
   });
   const auto answer = ask<company_roster_ptr>(supervisor, msg::start_company{});
   if (!answer) return fail(error_code::internal, "the supervisor could not start the company");

@@ -7,12 +7,26 @@
 namespace troupe::config {
 namespace {
 
+bool is_of_file(const std::string& origin) { return origin.find(':') != std::string::npos; }
+
+// What begins a warning of it. A line of a file does not say by itself which option it has.
+std::string named(const std::string& name, const std::string& origin) {
+  return is_of_file(origin) ? origin + ": " + name : origin;
+}
+
+// The same within one.
+std::string mentioned(const loaded_settings& loaded, const std::string& name) {
+  const std::string origin = origin_of(loaded, name);
+  return is_of_file(origin) ? name + " (" + origin + ")" : origin;
+}
+
 void warn_of_small_budget(const loaded_settings& loaded, std::vector<std::string>& out) {
   const settings& s = loaded.values;
   if (s.max_num_batched_tokens >= s.max_num_seqs) return;
-  out.push_back(origin_of(loaded, "max_num_batched_tokens") + ": " +
-                std::to_string(s.max_num_batched_tokens) + " tokens are not enough for a step of all " +
-                std::to_string(s.max_num_seqs) + " requests that may run (max_num_seqs): they take turns");
+  const char* const name = "max_num_batched_tokens";
+  out.push_back(named(name, origin_of(loaded, name)) + ": " + std::to_string(s.max_num_batched_tokens) +
+                " tokens are not enough for a step of all " + std::to_string(s.max_num_seqs) +
+                " requests that may run (max_num_seqs): they take turns");
 }
 
 // For each option that somebody has set and whose name `is_meant`.
@@ -20,7 +34,7 @@ template <class IsMeant>
 void warn_of_no_effect(const loaded_settings& loaded, const std::string& beside, IsMeant is_meant,
                        std::vector<std::string>& out) {
   for (const auto& [name, origin] : loaded.origins)
-    if (is_meant(name)) out.push_back(origin + ": has no effect " + beside);
+    if (is_meant(name)) out.push_back(named(name, origin) + ": has no effect " + beside);
 }
 
 bool is_one_of(std::span<const std::string_view> names, const std::string& name) {
@@ -54,11 +68,11 @@ void warn_beside_no_warm_up(const loaded_settings& loaded, std::vector<std::stri
   const settings& s = loaded.values;
   if (s.enforce_eager)
     warn_of_no_effect(
-        loaded, "beside " + origin_of(loaded, "enforce_eager"),
+        loaded, "beside " + mentioned(loaded, "enforce_eager"),
         [](const std::string& name) { return name == "bucket_padding"; }, out);
   if (s.enforce_eager || s.skip_warmup)
     warn_of_no_effect(
-        loaded, "beside " + origin_of(loaded, s.enforce_eager ? "enforce_eager" : "skip_warmup"),
+        loaded, "beside " + mentioned(loaded, s.enforce_eager ? "enforce_eager" : "skip_warmup"),
         [](const std::string& name) { return name == "warmup"; }, out);
 }
 

@@ -104,6 +104,7 @@ class scheduler_state {
   void meet_tokenizers(const tokenizer_pool& tokenizers);
   void meet_structured_output(const structured_output_actor& structured_output);
   void meet_kv_cache(const kv_cache_actor& kv_cache);
+  void tell_requests();
   // Everything is computed again, once no step is in flight.
   void lose_storage(blame whose);
   // Those of the step that the device had no memory for, and others: whether they can be smaller.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -67,8 +68,17 @@ void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
   is_storage_lost_ = is_storage_lost_ || kv_cache_ != nullptr;
   kv_cache_ = kv_cache;
   ++num_kv_caches_;
+  if (kv_cache_) tell_requests();
   if (phase_ == phase::reserving) phase_ = phase::idle;
   if (is_storage_lost_ && running_.empty()) lose_storage(blame::nobody);
+}
+
+// Whoever waits is looked for among prefixes, and shares a prompt, as with the one before.
+void scheduler_state::tell_requests() {
+  for (engine_request& request : scheduler_->requests_for_new_cache()) {
+    auto told = std::make_shared<const engine_request>(std::move(request));
+    out_.send(kv_cache_, msg::add_sequence{told->id}, engine_request_ptr(told));
+  }
 }
 
 msg::runner_missed scheduler_state::runner_lost(const msg::runner_lost& lost) {

@@ -208,6 +208,8 @@ void supervisor_state::fail(const std::string& role, const std::string& why) {
   parts_.board->failed(role, why);
   for (const tokenizer_actor& tokenizer : roster_.tokenizers)
     if (tokenizer) out_.send(tokenizer, msg::company_failed{});
+  // Last, since nobody knows how long those take who want to hear of it.
+  parts_.board->tell_failure();
 }
 
 supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,

@@ -8,6 +8,7 @@ namespace troupe {
 void supervisor_state::reload(const company_limits_ptr& limits, reload_call& call) {
   const bool is_ending = failed_ || drain_.has_begun();
   if (is_ending) return call.reply(troupe::fail(error_code::unavailable, "the service is about to end"));
+  if (auto checked = check_limits(*limits); !checked) return call.reply(std::move(checked));
   if (auto checked = check_limits(limits_at_start_, limits->scheduling); !checked)
     return call.reply(std::move(checked));
   limits_ = limits;

@@ -50,7 +50,10 @@
 namespace troupe::cli {
 namespace {
 
-const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+const char* name_of(int signal) {
+  if (signal == SIGHUP) return "SIGHUP, since the terminal has gone,";
+  return signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
 
 // What a large body has taken goes back to the system as soon as it is not wanted any more. glibc would keep
 // up to 32 MiB of each such piece for the next one, for each thread that has had one (mallopt(3)). Many small

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <utility>
 
 #include "actors/net/last_words.hpp"
@@ -37,7 +38,7 @@ running_service::running_service(std::unique_ptr<company> served, signal_watch& 
       requests_(std::move(requests)),
       served_(std::move(served)),
       guard_([this] { served_->end_streams(); }),
-      on_signal_(signals, [this](int signal, int count) { on_signal(signal, count); }),
+      on_signal_(signals, [this](int signal, int) { on_signal(signal); }),
       watch_(
           [this] { return served_->status(); }, patience_of(settings.values),
           [this](std::string why) { guard_.end_by(end_guard::clock::now(), exit_internal, std::move(why)); }),
@@ -58,9 +59,12 @@ bool running_service::begin_end(std::optional<std::chrono::milliseconds> grace) 
 
 // The first signal asks for an orderly end, the second ends the grace (whoever has asked for it), the third
 // ends the process.
-void running_service::on_signal(int signal, int count) {
-  if (count > 2) exit_with_children(128 + signal);
-  if (count == 2) {
+void running_service::on_signal(int signal) {
+  const std::optional<int> count = signals_.add(std::chrono::steady_clock::now());
+  if (!count) return;
+  if (*count > 2) exit_with_children(128 + signal);
+  if (signal == SIGHUP) spdlog::info("SIGHUP: the terminal has gone, which ends the service as SIGTERM does");
+  if (*count == 2) {
     is_cut_short_ = true;
     spdlog::warn("second signal: ending at once");
     served_->interrupt();

@@ -17,6 +17,7 @@
 #include "main/service/end_guard.hpp"
 #include "main/service/reloader.hpp"
 #include "main/service/service_manager.hpp"
+#include "main/service/signal_count.hpp"
 #include "main/service/signals.hpp"
 #include "main/service/stop_request.hpp"
 
@@ -50,7 +51,7 @@ class running_service {
  private:
   // False where the end has begun already: then nothing changes.
   bool begin_end(std::optional<std::chrono::milliseconds> grace = {});
-  void on_signal(int signal, int count);
+  void on_signal(int signal);
   std::chrono::milliseconds grace() const;
   tl::expected<void, int> open_gateways(const http_listeners& sockets);
   tl::expected<void, int> open_operators_port();
@@ -65,6 +66,7 @@ class running_service {
   std::atomic<bool> is_cut_short_ = false;  // by the second signal
   std::unique_ptr<company> served_;
   end_guard guard_;
+  signal_count signals_;
   scoped_handler on_signal_;
   liveness_watch watch_;
   const service_keys keys_;

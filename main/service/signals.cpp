@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "runtime/isolation/exit_with_children.hpp"
@@ -60,17 +61,31 @@ void signal_watch::handle_hangup(std::function<void()> next) {
 }
 
 void signal_watch::watch() {
-  for (int signal = 0; sigwait(&signals_, &signal) == 0 && !is_over_;)
-    if (signal != wake_up) dispatch(signal);
+  siginfo_t received{};
+  while (true) {
+    const int signal = sigwaitinfo(&signals_, &received);
+    if (is_over_ || (signal < 0 && errno != EINTR)) return;
+    if (signal == SIGHUP) {
+      hang_up(received);
+    } else if (signal > 0 && signal != wake_up) {
+      end(signal);
+    }
+  }
 }
 
-void signal_watch::dispatch(int signal) {
-  const std::lock_guard lock(mutex_);
-  if (signal == SIGHUP) {
-    if (on_hangup_) return on_hangup_();
-    hung_up_ = true;
+// The system says so, and the shell that it has told; once is enough.
+void signal_watch::hang_up(const siginfo_t& hangup) {
+  if (terminal_.has_gone_with(hangup)) {
+    if (!std::exchange(has_terminal_gone_, true)) end(SIGHUP);
     return;
   }
+  const std::lock_guard lock(mutex_);
+  if (on_hangup_) return on_hangup_();
+  hung_up_ = true;
+}
+
+void signal_watch::end(int signal) {
+  const std::lock_guard lock(mutex_);
   if (!handler_) exit_with_children(128 + signal);
   handler_(signal, ++count_);
 }

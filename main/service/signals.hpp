@@ -8,11 +8,14 @@
 #include <thread>
 #include <utility>
 
+#include "main/service/controlling_terminal.hpp"
+
 namespace troupe::cli {
 
 class signal_watch {
  public:
-  // Gets the signal and how many have come to this handler, from 1.
+  // Gets the signal and how many have come to this handler, from 1. SIGHUP: the terminal that the process was
+  // started from has gone (controlling_terminal); that is told once.
   using handler = std::function<void(int signal, int count)>;
 
   // Make it before any other thread: threads inherit that these signals wait for this one. SIGPIPE is ignored
@@ -28,18 +31,22 @@ class signal_watch {
 
   // Replaces the handler (empty: none) and gives the one before; what that refers to may go then.
   handler handle(handler next);
-  // What SIGHUP calls from now on; nothing: it is kept, once, for whoever is called next.
+  // What SIGHUP calls from now on, while the terminal is there or there was none; nothing: it is kept, once,
+  // for whoever is called next.
   void handle_hangup(std::function<void()> next);
 
  private:
   void watch();
-  void dispatch(int signal);
+  void hang_up(const siginfo_t& hangup);
+  void end(int signal);
 
   std::mutex mutex_;
   handler handler_;
   int count_ = 0;
   std::function<void()> on_hangup_;
   bool hung_up_ = false;  // while nobody was called
+  const controlling_terminal terminal_;
+  bool has_terminal_gone_ = false;  // as the handler was told
   std::atomic<bool> is_over_ = false;
   sigset_t signals_{};
   sigset_t previous_{};

@@ -119,6 +119,8 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   added->details->arrival = request.arrival;
   added->details->priority = request.priority;
   added->details->tenant = std::move(request.tenant);
+  added->details->cache_salt = std::move(request.cache_salt);
+  added->details->shares_with = request.fork_of;
   added->details->first_answer = request.first_answer();
   // Its prompt has to be computed by itself: all of its log-probabilities are wanted.
   if (!added->wants_prompt_logprobs) added->details->fork_of = request.fork_of;

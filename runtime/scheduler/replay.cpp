@@ -1,11 +1,32 @@
 // What becomes of the requests when the device has lost what it stored: they are computed again, from their
 // prompts and the tokens that are known.
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "runtime/scheduler/scheduler_state.hpp"
 
 namespace troupe {
+
+// A fork shares its parent's tokens as long as it has none of its own.
+std::vector<engine_request> scheduler::state::requests_for_new_cache() const {
+  std::vector<engine_request> all;
+  all.reserve(requests.size());
+  for (const auto& [id, who] : requests) {
+    const sequence_details& details = *who->details;
+    engine_request& told = all.emplace_back();
+    told.id = id;
+    told.prompt.reserve(static_cast<std::size_t>(details.num_indexed));
+    for (std::int32_t i = 0; i < details.num_indexed; ++i) told.prompt.push_back(who->token(i));
+    told.sampling = details.sampling;
+    told.cache_salt = details.cache_salt;
+    if (who->num_generated() == 0) told.fork_of = details.shares_with;
+  }
+  std::ranges::sort(all, {}, &engine_request::id);
+  return all;
+}
 
 scheduler_output scheduler::state::device_lost(blame whose) {
   std::optional<request_id> convicted;

@@ -54,6 +54,9 @@ bool scheduler::have_all_costly_grammars() const {
   return std::ranges::all_of(state_->running, [](const sequence* who) { return who->has_costly_grammar; });
 }
 scheduler_output scheduler::device_lost(blame whose) { return state_->device_lost(whose); }
+std::vector<engine_request> scheduler::requests_for_new_cache() const {
+  return state_->requests_for_new_cache();
+}
 const step_bounds& scheduler::bounds() const { return state_->bounds; }
 bool scheduler::lacks_memory() { return state_->lacks_memory(); }
 void scheduler::change_storage(std::int32_t num_blocks) { state_->limits.num_blocks = num_blocks; }

@@ -192,6 +192,10 @@ class scheduler {
   // Everybody who runs has had samples of its next token or its last withheld: work on masks keeps nobody
   // else waiting.
   bool have_all_costly_grammars() const;
+  // What a KV cache that takes the place of another is told of everybody who is open (add_request()), in the
+  // order of their ids: the tokens that the one before knew, and whose prompt is shared. What is appended
+  // goes on behind these.
+  std::vector<engine_request> requests_for_new_cache() const;
   // What the device stored is lost, and so are the steps in flight and a plan that is open: they have no end.
   // Whoever ran waits again and is computed from its prompt and the tokens that are known. Gives the end of
   // the request that is found guilty (suspects.hpp), if one is. The KV cache is to be told: everything up to

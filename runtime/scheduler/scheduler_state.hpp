@@ -176,6 +176,7 @@ struct scheduler::state {
   void forget_mask(sequence& who);
 
   // replay.cpp
+  std::vector<engine_request> requests_for_new_cache() const;
   scheduler_output device_lost(blame whose);
   bool lacks_memory();
   // Whether somebody was in many steps that lacked memory and has got no further in between: as all of its

@@ -31,13 +31,15 @@ struct sequence_details {
   std::int32_t shortages = 0;  // steps of it that lacked memory in a row, the last of them with no more ...
   std::int32_t furthest_at_shortage = 0;  // ... tokens stored at any time than these
   bool admitted_once = false;
-  bool another_answer_has_begun = false;  // told of the first one
-  request_id first_answer = 0;            // of its request; its own id, where it is that
-  std::optional<request_id> fork_of = {};
+  bool another_answer_has_begun = false;       // told of the first one
+  request_id first_answer = 0;                 // of its request; its own id, where it is that
+  std::optional<request_id> fork_of = {};      // until it need not wait for that one's prompt any more
+  std::optional<request_id> shares_with = {};  // the same one, for ever
   std::optional<steady_time> deadline = {};
   std::optional<steady_time> queue_deadline = {};
   steady_time arrival{};
   std::string tenant = {};
+  std::string cache_salt = {};
   draft guess = {};  // how it goes on, as the drafter said last
   // Those of the tokens after the first, collected chunk by chunk until the first output token; kept by
   // preemption.

@@ -15,10 +15,13 @@ result<hello> parse_hello(std::string_view payload) {
   if (!document->is_object()) return fail(error_code::invalid_argument, "hello must be a JSON object");
   openai::field_reader fields(*document);
   const json* const version = fields.find("protocol");
+  if (version == nullptr)
+    return fail(error_code::invalid_argument, "hello must name its protocol version", "protocol");
   // To the letter, unlike the numbers of requests: 1.0 is none.
-  const bool is_number = version != nullptr && version->is_number_integer();
-  const auto number = is_number ? openai::as_integer(*version) : std::nullopt;
-  if (!number) return fail(error_code::invalid_argument, "hello must name its protocol version", "protocol");
+  const auto number = version->is_number_integer() ? openai::as_integer(*version) : std::nullopt;
+  if (!number)
+    return fail(error_code::invalid_argument,
+                fmt::format("protocol must be the whole number {}", protocol_version), "protocol");
   if (*number != protocol_version)
     return fail(error_code::unsupported,
                 fmt::format("protocol version {} is not spoken here: use {}", *number, protocol_version),

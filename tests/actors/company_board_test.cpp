@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "actors/scheduler/step_work.hpp"
 
@@ -197,6 +200,27 @@ TEST(CompanyBoard, ADeviceThatGetsNowhereBeforeAnyoneIsServedIsDealtWithToo) {
   board.failed("model_runner", "does not end");
   EXPECT_FALSE(board.status(begin).is_dealt_with);
   EXPECT_EQ(board.status(begin).reason, "model_runner does not end");
+}
+
+TEST(CompanyBoard, EverybodyWhoWaitsToHearOfAFailureHearsOnce) {
+  company_board board(seconds(10));
+  std::vector<std::string> heard;
+  const auto hear = [&](const std::string& as) {
+    return [&heard, as](const std::string& actor) { heard.push_back(as + actor); };
+  };
+  board.on_failure(hear("first: "));
+  board.on_failure([](const std::string&) { throw std::runtime_error("mine"); });
+  board.on_failure({});
+  board.on_failure(hear("last: "));
+  board.tell_failure();
+  EXPECT_TRUE(heard.empty());
+  board.failed("scheduler");
+  board.failed("kv_cache");
+  EXPECT_TRUE(heard.empty());
+  board.tell_failure();
+  board.tell_failure();
+  board.on_failure(hear("late: "));
+  EXPECT_EQ(heard, (std::vector<std::string>{"first: scheduler", "last: scheduler", "late: scheduler"}));
 }
 
 TEST(CompanyBoard, ARunnerThatIsReplacedChangesNothingWhereNobodyIsToBeServed) {

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <future>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "actors/clients/http_gateway.hpp"
@@ -486,11 +489,34 @@ TEST_F(CompanyOnThreads, RefusesOptionsThatMakeNoSense) {
     EXPECT_EQ(company::start(odd).error().param, "num_speculative_tokens");
   }
   odd = options();
+  odd.max_logprobs = -1;
+  EXPECT_EQ(company::start(odd).error().param, "max_logprobs");
+  odd = options();
   odd.engine.max_model_len = 1 << 20;
   EXPECT_EQ(company::start(odd).error().param, "max_model_len");
   odd = options();
   odd.engine.model_path = "/nowhere.gguf";
   EXPECT_FALSE(company::start(odd));
+}
+
+TEST_F(CompanyOnThreads, RefusesAtTheStartWhatAReloadRefuses) {
+  const std::pair<const char*, void (*)(company_options&)> changes[] = {
+      {"max_num_seqs", [](company_options& o) { o.engine.max_num_seqs = 0; }},
+      {"max_num_batched_tokens", [](company_options& o) { o.engine.max_num_batched_tokens = -1; }},
+      {"max_steps_in_flight", [](company_options& o) { o.scheduling.max_steps_in_flight = 0; }},
+      {"scheduling_policy", [](company_options& o) { o.scheduling.policy = scheduling_policy{99}; }},
+      {"watermark", [](company_options& o) { o.scheduling.watermark = std::nan(""); }},
+      {"request_timeout", [](company_options& o) { o.request_timeout = std::chrono::seconds(-1); }},
+      {"queue_timeout", [](company_options& o) { o.queue_timeout = std::chrono::seconds(-1); }},
+      {"step_deadline", [](company_options& o) { o.step_deadline = std::chrono::seconds(0); }},
+  };
+  for (const auto& [name, change] : changes) {
+    company_options odd = options();
+    change(odd);
+    const auto started = company::start(odd);
+    ASSERT_FALSE(started) << name;
+    EXPECT_EQ(started.error().param, name);
+  }
 }
 
 }  // namespace

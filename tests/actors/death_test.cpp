@@ -103,6 +103,23 @@ TEST(Death, OfOneActorAgainAndAgainIsTheEndOfTheCompany) {
   }
 }
 
+TEST(Death, OfTheCompanyIsNotThatOfTheSupervisorWhereACallbackThrows) {
+  stage stage;
+  int calls = 0;
+  for (int i = 0; i < 2; ++i)
+    stage.board().on_failure([&](const std::string&) {
+      ++calls;
+      throw std::runtime_error("mine");
+    });
+  for (int deaths = 0; deaths < 100 && calls == 0; ++deaths) {
+    stage.kill(stage.roster().scheduler);
+    stage.run();
+  }
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(stage.lives(stage.supervisor()));
+  EXPECT_EQ(stage.board().failure(), "scheduler");
+}
+
 TEST(Death, OfOneActorNowAndThenIsNot) {
   for (const company_member& victim : company_members()) {
     SCOPED_TRACE(victim.name);

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -151,6 +154,70 @@ TEST(Reload, ACompanyThatEndsTakesNoLimitsAnyMore) {
   const auto outcome = reload(stage, limits_of(setup));
   ASSERT_TRUE(outcome && !*outcome);
   EXPECT_EQ(outcome->error().code, error_code::unavailable);
+}
+
+// A limit outside of its range, by its name.
+struct odd_limit {
+  const char* name;
+  void (*change)(company_limits& limits);
+};
+constexpr odd_limit odd_limits[] = {
+    {"max_num_seqs", [](company_limits& l) { l.scheduling.max_num_seqs = 0; }},
+    {"max_num_seqs", [](company_limits& l) { l.scheduling.max_num_seqs = -5; }},
+    {"max_num_batched_tokens", [](company_limits& l) { l.scheduling.max_num_batched_tokens = 0; }},
+    {"max_num_batched_tokens", [](company_limits& l) { l.scheduling.max_num_batched_tokens = -1; }},
+    {"max_steps_in_flight", [](company_limits& l) { l.scheduling.max_steps_in_flight = 0; }},
+    {"max_steps_in_flight", [](company_limits& l) { l.scheduling.max_steps_in_flight = 33; }},
+    {"scheduling_policy", [](company_limits& l) { l.scheduling.policy = scheduling_policy{99}; }},
+    {"priority_patience", [](company_limits& l) { l.scheduling.priority_patience = -1; }},
+    {"long_prefill_token_threshold",
+     [](company_limits& l) { l.scheduling.long_prefill_token_threshold = -1; }},
+    {"max_num_partial_prefills", [](company_limits& l) { l.scheduling.max_num_partial_prefills = 0; }},
+    {"long_prefill_share", [](company_limits& l) { l.scheduling.long_prefill_share = 0; }},
+    {"long_prefill_share", [](company_limits& l) { l.scheduling.long_prefill_share = 1.5; }},
+    {"watermark", [](company_limits& l) { l.scheduling.watermark = 5; }},
+    {"watermark", [](company_limits& l) { l.scheduling.watermark = -5; }},
+    {"watermark",
+     [](company_limits& l) { l.scheduling.watermark = std::numeric_limits<double>::quiet_NaN(); }},
+    {"request_timeout", [](company_limits& l) { l.request_timeout = std::chrono::seconds(-1); }},
+    {"queue_timeout", [](company_limits& l) { l.queue_timeout = std::chrono::seconds(-1); }},
+    {"step_deadline", [](company_limits& l) { l.step_deadline = std::chrono::seconds(0); }},
+    {"step_deadline", [](company_limits& l) { l.step_deadline = std::chrono::seconds(-1); }},
+};
+
+TEST(Reload, ALimitByWhichNobodyCouldBeServedIsRefusedByItsName) {
+  company_setup setup;
+  stage stage(setup);
+  for (const odd_limit& odd : odd_limits) {
+    company_limits limits = limits_of(setup);
+    odd.change(limits);
+    const auto outcome = reload(stage, limits);
+    ASSERT_TRUE(outcome && !*outcome) << odd.name;
+    EXPECT_EQ(outcome->error().code, error_code::invalid_argument);
+    EXPECT_EQ(outcome->error().param, odd.name);
+    EXPECT_TRUE(outcome->error().message.starts_with(std::string(odd.name) + " must be "));
+    const auto who = stage.ask("hello", 3);
+    stage.run();
+    EXPECT_EQ(who->text, "fgh") << odd.name;
+  }
+  stage.expect_idle();
+}
+
+TEST(CheckLimits, TheEndsOfTheRangesAreWithin) {
+  company_limits limits;
+  EXPECT_TRUE(check_limits(limits));
+  limits.scheduling = {.max_num_seqs = 1,
+                       .max_num_batched_tokens = 1,
+                       .max_steps_in_flight = 32,
+                       .policy = scheduling_policy::drr,
+                       .priority_patience = 0,
+                       .max_num_partial_prefills = 1,
+                       .long_prefill_share = 0.001,
+                       .watermark = 0.5};
+  limits.step_deadline = std::chrono::milliseconds(100);
+  EXPECT_TRUE(check_limits(limits));
+  limits.request_timeout = limits.queue_timeout = limits.step_deadline = std::chrono::nanoseconds::max();
+  EXPECT_TRUE(check_limits(limits)) << "no end";
 }
 
 TEST(CheckLimits, WithoutChunkedPrefillAStepStillHoldsTheLongestContext) {

@@ -73,6 +73,23 @@ TEST(Combinations, AnOptionThatAnotherLeavesWithoutEffectIsAWarning) {
     EXPECT_EQ(warnings_of(given), std::vector<std::string>{warning});
 }
 
+TEST(Combinations, AWarningOfALineInAFileNamesItsOption) {
+  const temporary_file file(
+      "device_id = 1\n"
+      "enforce_eager = true\n"
+      "warmup = \"full\"\n"
+      "max_num_batched_tokens = 39\n"
+      "max_num_seqs = 40\n");
+  const auto loaded = load_settings({.flags = {}, .environment = {}, .file = file.path()});
+  ASSERT_TRUE(loaded) << loaded.error();
+  const std::vector<std::string> warnings = warnings_about(*loaded);
+  ASSERT_EQ(warnings.size(), 3U);
+  EXPECT_TRUE(warnings[0].starts_with(file.path() + ":4: max_num_batched_tokens: 39 tokens are not enough"));
+  EXPECT_EQ(warnings[1], file.path() + ":1: device_id: has no effect on the CPU");
+  EXPECT_EQ(warnings[2],
+            file.path() + ":3: warmup: has no effect beside enforce_eager (" + file.path() + ":2)");
+}
+
 TEST(Combinations, WhatHasItsEffectIsNone) {
   for (const flags& given : {
            flags{{"kv_cache_memory", "1GiB"}},

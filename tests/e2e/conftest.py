@@ -89,6 +89,11 @@ class Service:
                 self.process.wait()
                 raise
 
+    def signal_again(self, number=signal.SIGTERM):
+        """Signals that come within half a second are one."""
+        time.sleep(0.6)
+        self.process.send_signal(number)
+
     def status(self, path):
         try:
             with urllib.request.urlopen(self.url + path, timeout=30) as answer:

@@ -145,7 +145,7 @@ def test_a_second_signal_ends_an_operators_drain(start_service, operators):
         service.wait_until(lambda: service.status("/readyz") == 503, 30, "draining")
         service.process.send_signal(signal.SIGTERM)
         service.wait_until(lambda: "is ending already" in service.log(), 10, "told of the first signal")
-        service.process.send_signal(signal.SIGTERM)
+        service.signal_again()
         assert was_cut_off(answer.read().decode())
         assert service.process.wait(30) == 0
         connection.close()

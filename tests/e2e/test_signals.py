@@ -238,8 +238,20 @@ def test_a_second_sigterm_ends_it_at_once(start_service):
         connection, _ = begin_stream(service, max_tokens=8000)
         service.process.send_signal(signal.SIGTERM)
         service.wait_until(lambda: service.status("/readyz") != 200, 10, "draining")
-        service.process.send_signal(signal.SIGTERM)
+        service.signal_again()
         service.process.wait(10)
+        assert "second signal: ending at once" in service.log()
+        connection.close()
+
+
+def test_a_signal_that_comes_twice_at_once_is_one(start_service):
+    """`timeout` hands it to its command, and then to its group, to which that belongs."""
+    with start_service("--shutdown-grace", "120", prefix=("timeout", "600")) as service:
+        connection, answer = begin_stream(service, max_tokens=300)
+        service.process.send_signal(signal.SIGTERM)
+        rest = answer.read().decode()
+        assert service.process.wait(130) == 0
+        assert '"finish_reason":"length"' in rest.replace(" ", "") and "second signal: ending" not in service.log()
         connection.close()
 
 

@@ -53,6 +53,17 @@ TEST(hello, must_name_the_version_that_is_spoken) {
   }
 }
 
+TEST(payloads, tell_a_protocol_that_is_missing_from_one_that_is_no_number) {
+  for (const char* payload : {R"({})", R"({"protocol":null})"})
+    EXPECT_EQ(parse_hello(payload).error().message, "hello must name its protocol version");
+  for (const char* payload :
+       {R"({"protocol":"1"})", R"({"protocol":1.0})", R"({"protocol":18446744073709551615})"}) {
+    const auto failure = parse_hello(payload).error();
+    EXPECT_EQ(failure.message, "protocol must be the whole number 1") << payload;
+    EXPECT_EQ(failure.param, "protocol");
+  }
+}
+
 TEST(payloads, tell_what_happened_as_json) {
   const openai::token_namer name = [](token_id id) { return "t" + std::to_string(id); };
   stream_event event;
