@@ -86,9 +86,7 @@ std::optional<value> value::of(dict entries) {
   return value(variant(mapping{std::make_shared<const dict>(std::move(entries)), depth + 1}));
 }
 
-bool value::may_be_stored() const {
-  return !get<std::shared_ptr<name_space>>() && !get<std::shared_ptr<const loop_state>>();
-}
+bool value::may_be_stored() const { return !get<std::shared_ptr<loop_state>>(); }
 
 std::uint32_t value::depth() const {
   if (const auto* nested = get<sequence>()) return nested->depth;
@@ -116,9 +114,9 @@ std::optional<double> value::number() const {
 }
 
 const char* value::type_name() const {
-  static constexpr const char* names[] = {"Undefined", "NoneType",    "bool",  "int",
-                                          "float",     "str",         "list",  "dict",
-                                          "Namespace", "LoopContext", "Macro", "function"};
+  static constexpr const char* names[] = {"Undefined", "NoneType", "bool",   "int",       "float",
+                                          "str",       "list",     "dict",   "Namespace", "LoopContext",
+                                          "Macro",     "function", "Cycler", "Joiner"};
   return names[data_.index()];
 }
 

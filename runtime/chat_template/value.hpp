@@ -17,7 +17,9 @@
 
 namespace troupe::jinja {
 
-struct macro;  // ast.hpp
+struct closure;  // scope.hpp
+struct cycle;    // objects.hpp
+struct joint;
 class value;
 using list = std::vector<value>;
 
@@ -25,7 +27,15 @@ struct undefined {
   std::string name;  // what was looked for
 };
 struct none {};
-enum class function { range, make_namespace, make_dict, raise_exception, strftime_now };
+enum class function {
+  range,
+  make_namespace,
+  make_dict,
+  make_cycler,
+  make_joiner,
+  raise_exception,
+  strftime_now
+};
 
 using dict_key = std::variant<std::string, std::int64_t>;
 
@@ -52,9 +62,11 @@ class dict {
 struct loop_state {
   std::shared_ptr<const list> items;
   std::size_t index = 0;
+  std::shared_ptr<std::optional<list>> seen;  // what loop.changed() was last called with, in any round
 };
 
-// The one kind of value that changes: {% set ns.x = ... %}.
+// What changes: {% set ns.x = ... %}. It belongs to the rendering (objects.hpp), so that namespaces may hold
+// each other.
 using name_space = std::map<std::string, value, std::less<>>;
 
 class value {
@@ -71,8 +83,8 @@ class value {
     std::uint32_t depth = 1;
   };
   using variant =
-      std::variant<undefined, none, bool, std::int64_t, double, text, sequence, mapping,
-                   std::shared_ptr<name_space>, std::shared_ptr<const loop_state>, const macro*, function>;
+      std::variant<undefined, none, bool, std::int64_t, double, text, sequence, mapping, name_space*,
+                   std::shared_ptr<loop_state>, const closure*, function, cycle*, joint*>;
   static constexpr std::uint32_t max_depth = 100;
 
   value() = default;
@@ -84,8 +96,7 @@ class value {
   static value truth(bool truth) { return value(variant(truth)); }
   static value nothing() { return value(variant(none{})); }
   static value missing(std::string_view name) { return value(variant(undefined{std::string(name)})); }
-  // Nothing where the nesting gets deeper than max_depth, or where a namespace or a loop is put into a
-  // container.
+  // Nothing where the nesting gets deeper than max_depth, or where a loop is put into a container.
   static std::optional<value> of(list items, bool tuple = false);
   static std::optional<value> of(dict entries);
 
