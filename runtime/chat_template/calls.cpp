@@ -24,7 +24,7 @@ value evaluator::call(const value& called, const arguments& given) {
 value evaluator::call_macro(const closure& called, const arguments& given) {
   const budget::level level(spent_);
   const auto& defined = *called.defined;
-  if (!accepts(defined, given)) return {};
+  if (!accepts(defined, given) || !spent_.spend(16 * called.around.size())) return {};
   const scope::call call(scope_, called.around);
   for (std::size_t at = 0; at < defined.parameters.size(); ++at) {
     const auto& parameter = defined.parameters[at];

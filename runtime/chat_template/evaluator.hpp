@@ -32,6 +32,7 @@ class evaluator {
   std::shared_ptr<const list> loop_items(const statement& one);
   void filter_block(const statement& one, std::string& out);
   void call_block(const statement& one, std::string& out);
+  value closed_over(const macro& defined);
   flow with_block(const statement& one, std::string& out);
   void assign(const target& bound, value given);
   void unpack(const target& bound, const value& given);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "runtime/chat_template/characters.hpp"
 #include "runtime/chat_template/string_methods.hpp"
@@ -46,33 +47,35 @@ value split(budget& spent, s self, a given) {
   return contain(spent, std::move(out));
 }
 
-// The same from the right.
+// The same from the right: what is left of the last words is one text, white space before it included.
 list last_words(std::string_view text, std::int64_t most) {
+  std::vector<std::string_view> all;
+  std::size_t begin = 0, at = 0;
+  const auto finish = [&] {
+    if (at > begin) all.push_back(text.substr(begin, at - begin));
+  };
+  for_each_character(text, [&](std::string_view character, std::uint32_t code_point) {
+    const bool white = is_white_space(code_point);
+    if (white) finish();
+    at += character.size();
+    if (white) begin = at;
+  });
+  finish();
+  const auto kept = std::min(static_cast<std::size_t>(most), all.size());
   list out;
-  for (text = strip(text, side::right); !text.empty() && most != 0; text = strip(text, side::right)) {
-    std::size_t begin = 0, end = 0;
-    for_each_character(text, [&](std::string_view character, std::uint32_t code_point) {
-      end += character.size();
-      if (is_white_space(code_point)) begin = end;
-    });
-    if (most > 0) --most;
-    out.push_back(value::of(std::string(text.substr(begin))));
-    text = text.substr(0, begin);
+  if (const auto left = all.size() - kept; left > 0) {
+    const auto end = static_cast<std::size_t>(all[left - 1].data() - text.data()) + all[left - 1].size();
+    out.push_back(value::of(std::string(text.substr(0, end))));
   }
-  if (!text.empty()) out.push_back(value::of(std::string(text)));
-  std::reverse(out.begin(), out.end());
+  for (auto word = all.end() - static_cast<std::ptrdiff_t>(kept); word != all.end(); ++word)
+    out.push_back(value::of(std::string(*word)));
   return out;
 }
 
 value rsplit(budget& spent, s self, a given) {
   const auto* separator = given.text(spent, 0);
   auto most = given.integer(spent, 1).value_or(-1);
-  if (!separator) {
-    // Without a bound both ends see the same words; with one every word costs a walk.
-    if (most < 0) return contain(spent, words(self, -1));
-    if (!spent.spend(self.size() * static_cast<std::size_t>(std::min<std::int64_t>(most, 1000)))) return {};
-    return contain(spent, last_words(self, most));
-  }
+  if (!separator) return contain(spent, most < 0 ? words(self, most) : last_words(self, most));
   if (separator->empty()) return spent.fail("empty separator");
   list out;
   auto end = self.size();

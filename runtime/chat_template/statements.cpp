@@ -42,7 +42,7 @@ evaluator::flow evaluator::execute_one(const statement& one, std::string& out) {
       print(to_text(spent_, filtered(one)), out);
       break;
     case kind::macro_definition:
-      scope_.set(one.defined->name, made_.add(closure{one.defined.get(), scope_.visible()}));
+      scope_.set(one.defined->name, closed_over(*one.defined));
       break;
     case kind::call_block:
       call_block(one, out);
@@ -107,9 +107,16 @@ std::shared_ptr<const list> evaluator::loop_items(const statement& one) {
   return kept;
 }
 
+// A macro with the frames around it, which live on with it.
+value evaluator::closed_over(const macro& defined) {
+  constexpr std::size_t of_a_frame = 1024;
+  if (!spent_.spend(of_a_frame + 16 * scope_.visible().size())) return {};
+  return made_.add(closure{&defined, scope_.visible()});
+}
+
 // The body of {% call %} is a macro that the one that is called knows as caller().
 void evaluator::call_block(const statement& one, std::string& out) {
-  const auto caller = made_.add(closure{one.defined.get(), scope_.visible()});
+  const auto caller = closed_over(*one.defined);
   const scope::frame frame(scope_);
   scope_.set(caller_variable, caller);
   print(to_text(spent_, evaluate(*one.given)), out);
