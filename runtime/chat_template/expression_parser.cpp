@@ -219,10 +219,9 @@ class expression_parser {
   expression_type integer() {
     std::int64_t number = 0;
     const auto text = reader_.peek().text;
-    if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) {
-      reader_.complain("the number is too large");
-    }
+    const bool fits = std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
     reader_.next();
+    if (!fits) return literal(value::large(text));
     return literal(value::of(number));
   }
   expression_type real() {

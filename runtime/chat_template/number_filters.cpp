@@ -44,6 +44,7 @@ value to_integer(budget& spent, v input, a given) {
   const auto base = given.integer(spent, 1).value_or(10);
   if (base != 0 && (base < 2 || base > 36)) return spent.fail("int: the base must be 0 or from 2 to 36");
   if (const auto whole = input.integer()) return value::of(*whole);
+  if (input.get<large_integer>()) return input;
   double number = 0;
   if (const auto* text = input.string()) {
     if (const auto whole = whole_number(*text, base)) return value::of(*whole);
@@ -76,6 +77,8 @@ value absolute(budget& spent, v input, a) {
   if (const auto whole = input.integer()) {
     return *whole == INT64_MIN ? spent.fail("a number gets too large") : value::of(std::abs(*whole));
   }
+  if (const auto* large = input.get<large_integer>())
+    return value::large(large->digits->substr(large->digits->starts_with('-') ? 1 : 0));
   const auto number = input.number();
   return number ? value(value::variant(std::abs(*number))) : spent.fail("abs takes a number");
 }
@@ -98,6 +101,7 @@ value round(budget& spent, v input, a given) {
   const auto number = input.number();
   if (!number) return spent.fail("round takes a number");
   if (!method || *method == "common") {
+    if (input.get<large_integer>()) return places >= 0 ? input : spent.fail("a number gets too large");
     if (input.integer() && places >= 0) return value::of(*input.integer());
     const double out = rounded(*number, places);
     return input.integer() && std::abs(out) < 9e18 ? value::of(static_cast<std::int64_t>(out))

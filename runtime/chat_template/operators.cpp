@@ -132,6 +132,8 @@ value add(budget& spent, const value& left, const value& right) {
 value arithmetic(budget& spent, op what, const value& left, const value& right) {
   const auto a = left.integer();
   const auto b = right.integer();
+  if (left.is_number() && right.is_number() && (left.get<large_integer>() || right.get<large_integer>()))
+    return spent.fail("a number gets too large");
   if (a && b && what != op::divide) return whole_arithmetic(spent, what, *a, *b);
   if (left.is_number() && right.is_number())
     return real_arithmetic(spent, what, *left.number(), *right.number());
@@ -142,6 +144,19 @@ value arithmetic(budget& spent, op what, const value& left, const value& right) 
   if (what == op::multiply && left.string() && b) return repeat(spent, *left.string(), *b);
   if (what == op::multiply && right.string() && a) return repeat(spent, *right.string(), *a);
   return type_error(spent, what, left, right);
+}
+
+// The order of two whole numbers, one of which 64 bits do not hold; nothing for other values.
+std::optional<int> compare_large(const value& left, const value& right) {
+  const auto* a = left.get<large_integer>();
+  const auto* b = right.get<large_integer>();
+  if (!(a && (b || right.integer())) && !(b && left.integer())) return std::nullopt;
+  const auto sign = [](const large_integer& number) { return number.digits->starts_with('-') ? -1 : 1; };
+  if (!a || !b) return a ? sign(*a) : -sign(*b);
+  if (sign(*a) != sign(*b)) return sign(*a);
+  const auto size = a->digits->size(), other = b->digits->size();
+  const int order = size != other ? (size < other ? -1 : 1) : a->digits->compare(*b->digits);
+  return sign(*a) * (order > 0 ? 1 : order < 0 ? -1 : 0);
 }
 
 bool equal_items(budget& spent, const list& left, const list& right) {
@@ -190,6 +205,7 @@ value apply(budget& spent, op what, const value& left, const value& right) {
 }
 
 bool equal(budget& spent, const value& left, const value& right) {
+  if (const auto order = compare_large(left, right)) return *order == 0;
   if (left.is_number() && right.is_number()) {
     const auto a = left.integer();
     const auto b = right.integer();
@@ -207,6 +223,7 @@ bool equal(budget& spent, const value& left, const value& right) {
 }
 
 int compare(budget& spent, const value& left, const value& right) {
+  if (const auto order = compare_large(left, right)) return *order;
   if (left.is_number() && right.is_number()) {
     const auto a = left.integer();
     const auto b = right.integer();

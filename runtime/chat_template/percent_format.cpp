@@ -134,6 +134,8 @@ class percent_formatter {
 
   std::string whole(const conversion& how, const value& given) {
     auto number = given.integer();
+    if (const auto* large = given.get<large_integer>(); large && (how.type == 'd' || how.type == 'i'))
+      return pad(how, {}, *large->digits, false);
     const bool decimal = how.type == 'd' || how.type == 'i' || how.type == 'u';
     if (const auto* fraction = given.get<double>(); fraction && decimal && std::abs(*fraction) < 9e18)
       number = static_cast<std::int64_t>(*fraction);

@@ -155,6 +155,7 @@ std::string to_text(budget& spent, const value& printed) {
   if (printed.is_none()) return "None";
   if (const auto* truth = printed.get<bool>()) return *truth ? "True" : "False";
   if (const auto* whole = printed.get<std::int64_t>()) return std::to_string(*whole);
+  if (const auto* large = printed.get<large_integer>()) return *large->digits;
   if (const auto* real = printed.get<double>()) return real_text(*real, false);
   if (printed.items() || printed.entries()) {
     std::string out;

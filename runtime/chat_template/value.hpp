@@ -27,6 +27,10 @@ struct undefined {
   std::string name;  // what was looked for
 };
 struct none {};
+// A whole number beyond 64 bits: kept and printed as it was written, and not computed with.
+struct large_integer {
+  std::shared_ptr<const std::string> digits;  // with its sign where that is '-'
+};
 enum class function {
   range,
   make_namespace,
@@ -84,7 +88,7 @@ class value {
   };
   using variant =
       std::variant<undefined, none, bool, std::int64_t, double, text, sequence, mapping, name_space*,
-                   std::shared_ptr<loop_state>, const closure*, function, cycle*, joint*>;
+                   std::shared_ptr<loop_state>, const closure*, function, cycle*, joint*, large_integer>;
   static constexpr std::uint32_t max_depth = 100;
 
   value() = default;
@@ -93,6 +97,9 @@ class value {
     return value(variant(std::make_shared<const std::string>(std::move(text))));
   }
   static value of(std::int64_t number) { return value(variant(number)); }
+  static value large(std::string digits) {
+    return value(variant(large_integer{std::make_shared<const std::string>(std::move(digits))}));
+  }
   static value truth(bool truth) { return value(variant(truth)); }
   static value nothing() { return value(variant(none{})); }
   static value missing(std::string_view name) { return value(variant(undefined{std::string(name)})); }
@@ -110,12 +117,14 @@ class value {
   const dict* entries() const { return get<mapping>() ? get<mapping>()->entries.get() : nullptr; }
   bool is_undefined() const { return get<undefined>() != nullptr; }
   bool is_none() const { return get<none>() != nullptr; }
-  bool is_number() const { return get<std::int64_t>() || get<double>() || get<bool>(); }
+  bool is_number() const {
+    return get<std::int64_t>() || get<double>() || get<bool>() || get<large_integer>();
+  }
   bool may_be_stored() const;  // in a container or a namespace
   std::uint32_t depth() const;
 
   bool truthy() const;
-  // bool, int: the integer; otherwise nothing.
+  // bool, int of 64 bits: the integer; otherwise nothing.
   std::optional<std::int64_t> integer() const;
   std::optional<double> number() const;
   const char* type_name() const;  // Python's

@@ -1,5 +1,6 @@
 // The interpreter against Python's Jinja2 (tests/data/make_chat_templates.py), its limits, and garbage.
 #include "runtime/chat_template/chat_template.hpp"
+#include "runtime/json/exact_number.hpp"
 #include "runtime/json/json.hpp"
 #include "tests/support/paths.hpp"
 
@@ -186,6 +187,26 @@ TEST(chat_template, a_shared_list_does_not_blow_up_in_print) {
   EXPECT_NE(failure(std::string(doubling) + "{{ ns.x }}").find("too"), std::string::npos);
   EXPECT_NE(failure(std::string(doubling) + "{{ ns.x|tojson }}").find("too"), std::string::npos);
   EXPECT_NE(failure(std::string(doubling) + "{{ ns.x == ns.x[:] }}").find("too"), std::string::npos);
+}
+
+TEST(chat_template, whole_numbers_beyond_64_bits_are_written_as_they_stand) {
+  json context = {{"a", 18446744073709551615U}, {"b", keep_number("123456789012345678901234567890")}};
+  context["l"] = json::array({keep_number("-9223372036854775809"), keep_number("0.1000000000000000000001")});
+  const auto written = [&](std::string_view expression) {
+    return render("{{ " + std::string(expression) + " }}", context).value_or("failed");
+  };
+  EXPECT_EQ(written("a, b, l"),
+            "(18446744073709551615, 123456789012345678901234567890, [-9223372036854775809, 0.1])");
+  EXPECT_EQ(written("{'m': b, 'l': l}|tojson"),
+            R"({"m": 123456789012345678901234567890, "l": [-9223372036854775809, 0.1]})");
+  EXPECT_EQ(written("a ~ '', b|string, '%d' % a, b|int, l[0]|abs, 9223372036854775808"),
+            "('18446744073709551615', '123456789012345678901234567890', '18446744073709551615', "
+            "123456789012345678901234567890, 9223372036854775809, 9223372036854775808)");
+  EXPECT_EQ(written("a is integer, a is number, a is float, a and 1"), "(True, True, False, 1)");
+  EXPECT_EQ(
+      written("a == a, a == b, a < b, l[0] < 1, 1 < a, a == 1, [b, a, 1, l[0]]|sort == [l[0], 1, a, b]"),
+      "(True, False, True, True, True, False, True)");
+  EXPECT_FALSE(render("{{ a + 1 }}", context));
 }
 
 TEST(chat_template, survives_garbage) {
