@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/chat_template/characters.hpp"
+#include "runtime/chat_template/objects.hpp"
 #include "runtime/chat_template/operations.hpp"
 
 namespace troupe::jinja {
@@ -57,14 +58,13 @@ std::vector<std::size_t> slice_places(std::size_t size, std::optional<std::int64
 value contain(budget& spent, list items, bool tuple) {
   if (!spent.spend(items.size())) return {};
   auto made = value::of(std::move(items), tuple);
-  return made ? std::move(*made) : spent.fail("a list is nested too deeply, or holds a namespace or a loop");
+  return made ? std::move(*made) : spent.fail("a list is nested too deeply, or holds a loop");
 }
 
 value contain(budget& spent, dict entries) {
   if (!spent.spend(entries.entries().size())) return {};
   auto made = value::of(std::move(entries));
-  return made ? std::move(*made)
-              : spent.fail("a mapping is nested too deeply, or holds a namespace or a loop");
+  return made ? std::move(*made) : spent.fail("a mapping is nested too deeply, or holds a loop");
 }
 
 std::shared_ptr<const list> iterate(budget& spent, const value& over) {
@@ -113,11 +113,21 @@ value attribute(budget& spent, const value& over, std::string_view name) {
     const auto* found = entries->find(name);
     return found ? *found : value::missing(name);
   }
-  if (const auto* space = over.get<std::shared_ptr<name_space>>()) {
+  if (const auto* space = over.get<name_space*>()) {
     const auto found = (*space)->find(name);
     return found == (*space)->end() ? value::missing(name) : found->second;
   }
-  if (const auto* loop = over.get<std::shared_ptr<const loop_state>>()) return loop_attribute(**loop, name);
+  if (const auto* loop = over.get<std::shared_ptr<loop_state>>()) return loop_attribute(**loop, name);
+  if (const auto* turns = over.get<cycle*>(); turns && name == "current")
+    return (*turns)->items[(*turns)->at];
+  if (const auto* called = over.get<const closure*>(); called && name == "name")
+    return value::of((*called)->defined->name);
+  // What groupby makes are pairs that have names.
+  const auto* pair = over.get<value::sequence>();
+  if (pair && pair->tuple && pair->items->size() == 2) {
+    if (name == "grouper") return pair->items->front();
+    if (name == "list") return pair->items->back();
+  }
   return value::missing(name);
 }
 

@@ -16,8 +16,10 @@ struct expression;
 using expression_ptr = std::unique_ptr<const expression>;
 
 struct argument {
-  std::string name;  // empty: positional
+  enum class kind { one, list, mapping };  // x, *x, **x
+  std::string name;                        // empty: positional
   expression_ptr given;
+  kind what = kind::one;
 };
 
 struct expression {
@@ -75,11 +77,12 @@ struct expression {
 struct statement;
 using block = std::vector<statement>;
 
-// What a value is bound to: names (several unpack), or an attribute of a namespace.
+// What a value is bound to: a name, an attribute of a namespace, or the parts that it is unpacked into.
 struct target {
-  std::vector<std::string> names;
+  std::string name;
+  std::string attribute;  // empty: the name itself
   bool unpack = false;
-  std::string attribute;
+  std::vector<target> parts;
 };
 
 struct macro {
@@ -90,7 +93,14 @@ struct macro {
   std::string name;
   std::vector<parameter> parameters;
   std::shared_ptr<const block> body;
+  // Whether the body speaks of what Jinja then lets it be called with beside the parameters.
+  bool takes_caller = false;
+  bool takes_more = false;   // varargs
+  bool takes_named = false;  // kwargs
 };
+
+// The variable that the body of {% call %} is handed over in; no template can name it.
+inline constexpr const char* caller_variable = "caller()";
 
 struct statement {
   enum class kind {
@@ -101,6 +111,9 @@ struct statement {
     set,
     set_block,
     macro_definition,
+    call_block,
+    filter_block,
+    with_block,
     group,
     break_loop,
     continue_loop
@@ -108,14 +121,15 @@ struct statement {
   kind what = kind::text;
   std::uint32_t line = 0;
   std::string text;
-  target bound;                                            // for_loop, set, set_block
-  expression_ptr given;                                    // output, set, for_loop's iterable
-  expression_ptr condition;                                // for_loop's filter
-  std::vector<std::pair<expression_ptr, block>> branches;  // if_else: a missing condition is else
-  block body;                                              // for_loop, set_block, group
-  block otherwise;                                         // for_loop's else
-  std::vector<expression::step> filters;                   // set_block
-  std::shared_ptr<const macro> defined;                    // macro_definition
+  target bound;                                             // for_loop, set, set_block
+  std::vector<std::pair<target, expression_ptr>> bindings;  // with_block
+  expression_ptr given;                                     // output, set, call_block, for_loop's iterable
+  expression_ptr condition;                                 // for_loop's filter
+  std::vector<std::pair<expression_ptr, block>> branches;   // if_else: a missing condition is else
+  block body;                             // for_loop, set_block, filter_block, with_block, group
+  block otherwise;                        // for_loop's else
+  std::vector<expression::step> filters;  // set_block, filter_block
+  std::shared_ptr<const macro> defined;   // macro_definition, call_block: its body
 };
 
 }  // namespace troupe::jinja

@@ -3,7 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <utility>
+#include <array>
 
 #include "runtime/utf8.hpp"
 
@@ -30,6 +30,27 @@ bool is_letter(utf8proc_int32_t code_point) {
   const auto category = utf8proc_category(code_point);
   return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL ||
          category == UTF8PROC_CATEGORY_LT;
+}
+
+// What a small letter becomes several of where no other one is its capital: 'ß' is "ss", 'ﬁ' "fi"; empty for
+// others.
+std::string without_capital(std::string_view character, std::uint32_t code_point) {
+  const auto given = static_cast<utf8proc_int32_t>(code_point);
+  constexpr std::uint32_t sharp_s = 0xDF;  // its capital letter is not what Unicode makes of it
+  const bool alone = code_point == sharp_s || (code_point >= 0x80 && utf8proc_toupper(given) == given);
+  if (!alone || utf8proc_category(given) != UTF8PROC_CATEGORY_LL) return {};
+  auto folded = fold_case(character);
+  return count_characters(folded) > 1 ? folded : std::string();
+}
+
+std::string titled(std::string_view character, std::uint32_t code_point) {
+  const auto several = without_capital(character, code_point);
+  bool done = false;
+  return map_characters(several.empty() ? character : several, [&done](utf8proc_int32_t each) {
+    const auto changed = done ? each : utf8proc_totitle(each);
+    done = done || changed != each;
+    return changed;
+  });
 }
 
 bool separates_words(utf8proc_int32_t code_point) {
@@ -97,23 +118,53 @@ std::string_view strip(std::string_view text, side where, std::string_view drop)
   return text;
 }
 
-std::string to_upper(std::string_view text) { return map_characters(text, utf8proc_toupper); }
+bool is_word_character(std::uint32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return c == '_' || (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+         (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
+}
+
+std::string fold_case(std::string_view text) {
+  std::string out;
+  for_each_character(text, [&out](std::string_view character, std::uint32_t code_point) {
+    if (first_utf8_unit(character).what != utf8_unit::kind::character) {
+      out += character;
+      return;
+    }
+    std::array<utf8proc_int32_t, 8> folded{};
+    const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code_point), folded.data(),
+                                               folded.size(), UTF8PROC_CASEFOLD, nullptr);
+    for (utf8proc_ssize_t at = 0; at < count && at < 8; ++at)
+      append_utf8(static_cast<std::uint32_t>(folded[static_cast<std::size_t>(at)]), out);
+  });
+  return out;
+}
+
+std::string to_upper(std::string_view text) {
+  std::string out;
+  for_each_character(text, [&out](std::string_view character, std::uint32_t code_point) {
+    const auto several = without_capital(character, code_point);
+    out += map_characters(several.empty() ? character : several, utf8proc_toupper);
+  });
+  return out;
+}
 std::string to_lower(std::string_view text) { return map_characters(text, utf8proc_tolower); }
 
 std::string capitalize(std::string_view text) {
-  bool first = true;
-  return map_characters(text, [&first](utf8proc_int32_t code_point) {
-    return std::exchange(first, false) ? utf8proc_totitle(code_point) : utf8proc_tolower(code_point);
-  });
+  const auto first = text.substr(0, text.empty() ? 0 : first_utf8_unit(text).size);
+  return text.empty() ? std::string()
+                      : titled(first, code_point_of(first)) + to_lower(text.substr(first.size()));
 }
 
 std::string title(std::string_view text, bool filter) {
+  std::string out;
   bool begins = true;
-  return map_characters(text, [&](utf8proc_int32_t code_point) {
-    const auto changed = begins ? utf8proc_totitle(code_point) : utf8proc_tolower(code_point);
-    begins = filter ? separates_words(code_point) : !is_letter(code_point);
-    return changed;
+  for_each_character(text, [&](std::string_view character, std::uint32_t code_point) {
+    out += !begins ? to_lower(character) : filter ? to_upper(character) : titled(character, code_point);
+    const auto given = static_cast<utf8proc_int32_t>(code_point);
+    begins = filter ? separates_words(given) : !is_letter(given);
   });
+  return out;
 }
 
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to,

@@ -25,16 +25,18 @@ void for_each_character(std::string_view text, F f) {
 std::vector<std::string_view> characters(std::string_view text);
 std::size_t count_characters(std::string_view text);
 
-bool is_white_space(std::uint32_t code_point);  // str.isspace()
+bool is_white_space(std::uint32_t code_point);     // str.isspace()
+bool is_word_character(std::uint32_t code_point);  // \w of regular expressions
 enum class side { left, right, both };
 // str.strip(); empty `drop`: white space.
 std::string_view strip(std::string_view text, side where, std::string_view drop = {});
 
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
+std::string fold_case(std::string_view text);  // str.casefold()
 std::string capitalize(std::string_view text);
 // str.title() starts a word after anything that is no letter; Jinja's filter only after white space and
-// brackets.
+// brackets, with str.upper().
 std::string title(std::string_view text, bool filter);
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to, std::int64_t most);
 

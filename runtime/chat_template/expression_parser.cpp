@@ -22,12 +22,14 @@ class expression_parser {
 
   expression_type conditional() {
     const token_reader::level level(reader_);
+    const auto unknown = reader_.unknown();
     auto first = logical_or();
     if (reader_.failed() || !reader_.take_name("if")) return first;
     auto node = make(kind::conditional);
     node->operands.push_back(std::move(first));
     node->operands.push_back(logical_or());
     node->operands.push_back(reader_.take_name("else") ? conditional() : nullptr);
+    reader_.set_unknown(unknown);
     return node;
   }
 
@@ -50,8 +52,7 @@ class expression_parser {
     auto& made = steps.emplace_back();
     made.what = step::kind::filter;
     made.name = reader_.expect_name("a filter's name");
-    if (!has_filter(made.name))
-      reader_.complain("there is no filter '" + made.name + "'", error_code::unsupported);
+    if (!has_filter(made.name)) reader_.suspect("there is no filter '" + made.name + "'");
     if (reader_.take_symbol("(")) made.arguments = arguments();
   }
 
@@ -218,10 +219,9 @@ class expression_parser {
   expression_type integer() {
     std::int64_t number = 0;
     const auto text = reader_.peek().text;
-    if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) {
-      reader_.complain("the number is too large");
-    }
+    const bool fits = std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
     reader_.next();
+    if (!fits) return literal(value::large(text));
     return literal(value::of(number));
   }
   expression_type real() {
@@ -311,8 +311,7 @@ class expression_parser {
   void test(step& made) {
     made.what = reader_.take_name("not") ? step::kind::not_test : step::kind::test;
     made.name = reader_.expect_name("a test's name");
-    if (!has_test(made.name))
-      reader_.complain("there is no test '" + made.name + "'", error_code::unsupported);
+    if (!has_test(made.name)) reader_.suspect("there is no test '" + made.name + "'");
     if (reader_.take_symbol("(")) {
       made.arguments = arguments();
       return;
@@ -349,7 +348,11 @@ class expression_parser {
         if (reader_.take_symbol(")")) break;
       }
       auto& made = given.emplace_back();
-      if (reader_.peek().what == token::kind::name && reader_.is_symbol("=", 1)) {
+      if (reader_.take_symbol("*")) {
+        made.what = argument::kind::list;
+      } else if (reader_.take_symbol("**")) {
+        made.what = argument::kind::mapping;
+      } else if (reader_.peek().what == token::kind::name && reader_.is_symbol("=", 1)) {
         made.name = reader_.next().text;
         reader_.next();
       }
@@ -366,6 +369,27 @@ class expression_parser {
 expression_ptr parse_expression(token_reader& reader) { return expression_parser(reader).conditional(); }
 expression_ptr parse_unconditional(token_reader& reader) { return expression_parser(reader).tuple(false); }
 expression_ptr parse_tuple(token_reader& reader) { return expression_parser(reader).tuple(true); }
+
+expression_ptr parse_call(token_reader& reader, std::string_view named, std::string_view variable) {
+  auto made = expression_parser(reader).conditional();
+  if (made->what != kind::postfix || made->steps.empty() || made->steps.back().what != step::kind::call) {
+    reader.complain("expected a call");
+    return made;
+  }
+  auto handed_over = std::make_unique<expression>();
+  handed_over->what = kind::name;
+  handed_over->line = made->line;
+  handed_over->name = variable;
+  made->steps.back().arguments.push_back({std::string(named), std::move(handed_over)});
+  return made;
+}
+
+std::vector<expression::step> parse_filter_chain(token_reader& reader) {
+  std::vector<expression::step> steps;
+  do expression_parser(reader).filter(steps);
+  while (!reader.failed() && reader.take_symbol("|"));
+  return steps;
+}
 
 std::vector<expression::step> parse_filters(token_reader& reader) {
   std::vector<expression::step> steps;

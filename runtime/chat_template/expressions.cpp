@@ -44,6 +44,8 @@ value evaluator::name(const std::string& name) {
   if (name == "range") return value(value::variant(function::range));
   if (name == "namespace") return value(value::variant(function::make_namespace));
   if (name == "dict") return value(value::variant(function::make_dict));
+  if (name == "cycler") return value(value::variant(function::make_cycler));
+  if (name == "joiner") return value(value::variant(function::make_joiner));
   if (name == "raise_exception") return value(value::variant(function::raise_exception));
   if (name == "strftime_now" && now_) return value(value::variant(function::strftime_now));
   return value::missing(name);
@@ -115,7 +117,7 @@ value evaluator::postfix(const expression& node) {
     const auto& one = node.steps[at];
     const bool called = at + 1 < node.steps.size() && node.steps[at + 1].what == what::call;
     // x.name(...) is a method of strings, lists and mappings; in a namespace it may be a macro.
-    if (one.what == what::attribute && called && !current.get<std::shared_ptr<name_space>>()) {
+    if (one.what == what::attribute && called && !current.get<name_space*>()) {
       current = call_method(spent_, current, one.name, evaluate_arguments(node.steps[++at].arguments));
     } else {
       current = step(current, one);
@@ -161,12 +163,31 @@ value evaluator::slice_of(const value& over, const expression::step& one) {
   return spent_.failed() ? value() : slice(spent_, over, start, stop, stride);
 }
 
+// f(**mapping)
+void evaluator::add_named(const value& mapping, arguments& made) {
+  const auto* entries = mapping.entries();
+  if (!entries) {
+    spent_.fail(fmt::format("'{}' is no mapping of arguments", mapping.type_name()));
+  } else if (spent_.spend(16 * entries->entries().size())) {
+    for (const auto& [key, item] : entries->entries()) {
+      const auto* name = std::get_if<std::string>(&key);
+      if (!name) return void(spent_.fail("an argument's name must be a string"));
+      made.named.emplace_back(*name, item);
+    }
+  }
+}
+
 arguments evaluator::evaluate_arguments(const std::vector<argument>& given) {
   arguments made;
   for (const auto& one : given) {
     auto evaluated = evaluate(*one.given);
-    if (one.name.empty()) {
-      made.positional.push_back(std::move(evaluated));
+    if (one.what == argument::kind::list) {
+      const auto all = iterate(spent_, evaluated);
+      if (spent_.spend(all->size())) made.positional.insert(made.positional.end(), all->begin(), all->end());
+    } else if (one.what == argument::kind::mapping) {
+      add_named(evaluated, made);
+    } else if (one.name.empty()) {
+      made.positional.emplace_back(std::move(evaluated));
     } else {
       made.named.emplace_back(one.name, std::move(evaluated));
     }

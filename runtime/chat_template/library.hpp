@@ -9,11 +9,11 @@ namespace troupe::jinja {
 bool has_filter(std::string_view name);
 bool has_test(std::string_view name);
 
-// The names must be known ones.
-value call_filter(budget& spent, std::string_view name, const value& input, const arguments& given);
-bool call_test(budget& spent, std::string_view name, const value& input, const arguments& given);
+// Errors: there is no such filter or test, or it takes no such arguments.
+value call_filter(budget& spent, std::string_view name, const value& input, arguments given);
+bool call_test(budget& spent, std::string_view name, const value& input, arguments given);
 
-// Errors: `self` has no such method, or it may not be called in a template.
-value call_method(budget& spent, const value& self, std::string_view name, const arguments& given);
+// Errors: `self` has no such method, it may not be called in a template, or takes no such arguments.
+value call_method(budget& spent, const value& self, std::string_view name, arguments given);
 
 }  // namespace troupe::jinja

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/chat_template/characters.hpp"
 #include "runtime/chat_template/filters.hpp"
@@ -11,29 +12,6 @@ namespace {
 
 using v = const value&;
 using a = const arguments&;
-
-// "a.b.0": attributes of attributes.
-value attribute_path(budget& spent, v item, const value& path) {
-  if (path.integer()) return subscript(spent, item, path);
-  if (!path.string()) return spent.fail("an attribute must be a name");
-  value found = item;
-  for (std::string_view rest = *path.string();;) {
-    const auto name = rest.substr(0, rest.find('.'));
-    const bool number =
-        !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-    const auto place = number && name.size() < 10 ? std::stoll(std::string(name)) : 0;
-    found = number ? subscript(spent, found, value::of(std::int64_t{place})) : attribute(spent, found, name);
-    if (name.size() == rest.size()) return found;
-    rest.remove_prefix(name.size() + 1);
-  }
-}
-
-// Text is ordered and told apart without regard to case, unless asked.
-value sort_key(budget& spent, v item, a given, bool case_sensitive) {
-  const auto* path = given.find(99, "attribute");
-  const auto key = path && !path->is_none() ? attribute_path(spent, item, *path) : item;
-  return key.string() && !case_sensitive ? value::of(to_lower(*key.string())) : key;
-}
 
 value first(budget& spent, v input, a) {
   const auto items = iterate(spent, input);
@@ -45,8 +23,8 @@ value last(budget& spent, v input, a) {
 }
 
 value join(budget& spent, v input, a given) {
-  const auto* between = given.find(0, "d");
-  const auto* path = given.find(1, "attribute");
+  const auto* between = given.find(0);
+  const auto* path = given.find(1);
   const auto separator = between ? to_text(spent, *between) : std::string();
   std::string out;
   bool begun = false;
@@ -67,13 +45,22 @@ value items(budget& spent, v input, a) {
   return call_method(spent, input, "items", {});
 }
 
+// What is empty in any way has no items, for map() and its kin alone: templates ask it of tools that are
+// none.
+std::shared_ptr<const list> items_if_any(budget& spent, v input) {
+  return input.truthy() ? iterate(spent, input) : std::make_shared<const list>();
+}
+
 value map_items(budget& spent, v input, a given) {
-  const auto* path = given.find(99, "attribute");
+  const auto* path = given.find("attribute");
+  const auto* preset = given.find("default");
   const auto* name = given.text(spent, 0);
-  if (!path && (!name || !has_filter(*name))) return spent.fail("map takes a filter's name or an attribute");
-  const auto* preset = given.find(99, "default");
+  const auto all = items_if_any(spent, input);
+  if (all->empty()) return contain(spent, list{});
+  if (path && (name || given.named.size() > (preset ? 2 : 1)))
+    return spent.fail("map takes a filter's name or an attribute");
+  if (!path && !name) return spent.fail("map takes a filter's name or an attribute");
   list out;
-  const auto all = iterate(spent, input);
   for (const auto& item : *all) {
     if (!spent.spend()) return {};
     auto mapped = path ? attribute_path(spent, item, *path) : call_filter(spent, *name, item, given.after(1));
@@ -88,10 +75,11 @@ value choose(budget& spent, v input, a given, bool by_attribute, bool wanted) {
   const std::size_t at = by_attribute ? 1 : 0;
   const auto* path = given.find(0);
   const auto* name = given.text(spent, at);
-  if (by_attribute && !path) return spent.fail("selectattr and rejectattr take an attribute");
-  if (name && !has_test(*name)) return spent.fail(fmt::format("there is no test '{}'", *name));
+  const auto all = items_if_any(spent, input);
+  if (!all->empty() && by_attribute && !path)
+    return spent.fail("selectattr and rejectattr take an attribute");
+  if (!name && !given.named.empty()) return spent.fail("a test's arguments without a test");
   list out;
-  const auto all = iterate(spent, input);
   for (const auto& item : *all) {
     if (!spent.spend()) return {};
     const auto tested = by_attribute ? attribute_path(spent, item, *path) : item;
@@ -101,24 +89,29 @@ value choose(budget& spent, v input, a given, bool by_attribute, bool wanted) {
   return contain(spent, std::move(out));
 }
 
+// By several keys where the attribute names them: "a,b.c".
 value sort(budget& spent, v input, a given) {
-  const bool reverse = given.truth(0, "reverse", false);
-  const bool case_sensitive = given.truth(1, "case_sensitive", false);
+  const bool reverse = given.truth(0, false), case_sensitive = given.truth(1, false);
+  const auto* path = given.find(2);
+  std::vector<value> paths;
+  if (path && path->string()) {
+    arguments comma;
+    comma.positional.emplace_back(value::of(std::string(",")));
+    paths = *iterate(spent, call_method(spent, *path, "split", comma));
+  }
   std::vector<std::pair<value, value>> keyed;
   const auto all = iterate(spent, input);
   for (const auto& item : *all) {
     if (!spent.spend(item.size() + 256)) return {};
-    keyed.emplace_back(sort_key(spent, item, given, case_sensitive), item);
+    list keys;
+    for (const auto& each : paths) keys.push_back(sort_key(spent, item, &each, case_sensitive));
+    auto key = paths.size() > 1 ? contain(spent, std::move(keys), true)
+               : paths.empty()  ? sort_key(spent, item, path, case_sensitive)
+                                : keys.front();
+    keyed.emplace_back(std::move(key), item);
   }
-  // All of one kind, or the order would not be one.
-  for (const auto& [key, item] : keyed) compare(spent, key, keyed.front().first);
-  if (spent.failed()) return {};
-  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& left, const auto& right) {
-    const int order = compare(spent, left.first, right.first);
-    return reverse ? order > 0 : order < 0;
-  });
   list out;
-  for (auto& [key, item] : keyed) out.push_back(std::move(item));
+  for (auto& [key, item] : sorted_by_key(spent, std::move(keyed), reverse)) out.push_back(std::move(item));
   return contain(spent, std::move(out));
 }
 
@@ -127,7 +120,7 @@ value unique(budget& spent, v input, a given) {
   list out;
   const auto all = iterate(spent, input);
   for (const auto& item : *all) {
-    const auto key = sort_key(spent, item, given, given.truth(0, "case_sensitive", false));
+    const auto key = sort_key(spent, item, given.find(1), given.truth(0, false));
     const bool known = std::any_of(keys.begin(), keys.end(),
                                    [&](v other) { return spent.spend() && equal(spent, key, other); });
     if (spent.failed()) return {};
@@ -150,44 +143,46 @@ value reverse(budget& spent, v input, a) {
   return contain(spent, std::move(items_copy));
 }
 
-value dictsort(budget& spent, v input, a) {
+// Pairs of a mapping in the order of their keys, or of their values.
+value dictsort(budget& spent, v input, a given) {
   const auto* entries = input.entries();
   if (!entries) return spent.fail("dictsort takes a mapping");
-  if (!spent.spend(64 * entries->entries().size()) || !keys_have_order(spent, *entries)) return {};
-  std::vector<std::pair<dict_key, const dict::entry*>> keyed;
-  for (const auto& entry : entries->entries()) {
-    const auto* text = std::get_if<std::string>(&entry.first);
-    keyed.emplace_back(text ? dict_key(to_lower(*text)) : entry.first, &entry);
+  const bool case_sensitive = given.truth(0, false);
+  const auto* by = given.text(spent, 1);
+  if (by && *by != "key" && *by != "value") return spent.fail("dictsort sorts by 'key' or by 'value'");
+  if (!spent.spend(64 * entries->entries().size())) return {};
+  std::vector<std::pair<value, value>> keyed;
+  for (const auto& [name, item] : entries->entries()) {
+    auto pair = contain(spent, list{value_of(name), item}, true);
+    keyed.emplace_back(sort_key(spent, by && *by == "value" ? item : value_of(name), nullptr, case_sensitive),
+                       std::move(pair));
   }
-  std::stable_sort(keyed.begin(), keyed.end(),
-                   [](const auto& left, const auto& right) { return left.first < right.first; });
   list out;
-  for (const auto& [key, entry] : keyed)
-    out.push_back(contain(spent, list{value_of(entry->first), entry->second}, true));
+  for (auto& [key, pair] : sorted_by_key(spent, std::move(keyed), given.truth(2, false)))
+    out.push_back(std::move(pair));
   return contain(spent, std::move(out));
 }
 
 value extreme(budget& spent, v input, a given, int sign) {
   const auto all = iterate(spent, input);
   if (all->empty()) return value::missing("item");
-  const auto better = [&](v left, v right) {
-    return spent.spend() &&
-           sign * compare(spent, sort_key(spent, left, given, false), sort_key(spent, right, given, false)) >
-               0;
+  const auto key_of_item = [&](v item) {
+    return sort_key(spent, item, given.find(1), given.truth(0, false));
   };
   const value* best = &all->front();
-  for (const auto& item : *all) {
-    if (better(item, *best)) best = &item;
-  }
+  for (const auto& item : *all)
+    if (spent.spend() && sign * compare(spent, key_of_item(item), key_of_item(*best)) > 0) best = &item;
   return *best;
 }
 
 value sum(budget& spent, v input, a given) {
-  const auto* path = given.find(0, "attribute");
-  auto total = value::of(std::int64_t{0});
+  const auto* path = given.find(0);
+  const auto* start = given.find(1);
+  auto total = start ? *start : value::of(std::int64_t{0});
   const auto all = iterate(spent, input);
   for (const auto& item : *all) {
-    total = apply(spent, expression::op::add, total, path ? attribute_path(spent, item, *path) : item);
+    total = apply(spent, expression::op::add, total,
+                  path && !path->is_none() ? attribute_path(spent, item, *path) : item);
     if (spent.failed()) return {};
   }
   return total;
@@ -195,39 +190,64 @@ value sum(budget& spent, v input, a given) {
 
 }  // namespace
 
+// "a.b.0": attributes of attributes.
+value attribute_path(budget& spent, v item, const value& path) {
+  if (path.integer()) return subscript(spent, item, path);
+  if (!path.string()) return spent.fail("an attribute must be a name");
+  value found = item;
+  for (std::string_view rest = *path.string();;) {
+    const auto name = rest.substr(0, rest.find('.'));
+    const bool number =
+        !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const auto place = number && name.size() < 10 ? std::stoll(std::string(name)) : 0;
+    found = number ? subscript(spent, found, value::of(std::int64_t{place})) : attribute(spent, found, name);
+    if (name.size() == rest.size()) return found;
+    rest.remove_prefix(name.size() + 1);
+  }
+}
+
+value sort_key(budget& spent, const value& item, const value* path, bool case_sensitive) {
+  const auto key = path && !path->is_none() ? attribute_path(spent, item, *path) : item;
+  return key.string() && !case_sensitive ? value::of(to_lower(*key.string())) : key;
+}
+
+std::vector<std::pair<value, value>> sorted_by_key(budget& spent, std::vector<std::pair<value, value>> keyed,
+                                                   bool reverse) {
+  // One comparison of each key with the first shows what has no order, before sorting relies on one.
+  for (const auto& [key, item] : keyed) compare(spent, key, keyed.front().first);
+  if (spent.failed()) return {};
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& left, const auto& right) {
+    const int order = compare(spent, left.first, right.first);
+    return reverse ? order > 0 : order < 0;
+  });
+  return keyed;
+}
+
 const filters& list_filters() {
   static const filters all = {
-      {"first", first},
-      {"last", last},
-      {"join", join},
-      {"items", items},
-      {"list", [](budget& spent, v input, a) { return contain(spent, *iterate(spent, input)); }},
-      {"map", map_items},
-      {"select", [](budget& spent, v input, a given) { return choose(spent, input, given, false, true); }},
-      {"reject", [](budget& spent, v input, a given) { return choose(spent, input, given, false, false); }},
-      {"selectattr", [](budget& spent, v input, a given) { return choose(spent, input, given, true, true); }},
+      {"first", {first}},
+      {"last", {last}},
+      {"join", {join, "d attribute"}},
+      {"items", {items}},
+      {"list", {[](budget& spent, v input, a) { return contain(spent, *iterate(spent, input)); }}},
+      {"map", {map_items, "..."}},
+      {"select", {[](budget& b, v input, a given) { return choose(b, input, given, false, true); }, "..."}},
+      {"reject", {[](budget& b, v input, a given) { return choose(b, input, given, false, false); }, "..."}},
+      {"selectattr",
+       {[](budget& b, v input, a given) { return choose(b, input, given, true, true); }, "..."}},
       {"rejectattr",
-       [](budget& spent, v input, a given) { return choose(spent, input, given, true, false); }},
-      {"sort", sort},
-      {"unique", unique},
-      {"reverse", reverse},
-      {"dictsort", dictsort},
-      {"min", [](budget& spent, v input, a given) { return extreme(spent, input, given, -1); }},
-      {"max", [](budget& spent, v input, a given) { return extreme(spent, input, given, 1); }},
-      {"sum", sum}};
+       {[](budget& b, v input, a given) { return choose(b, input, given, true, false); }, "..."}},
+      {"sort", {sort, "reverse case_sensitive attribute"}},
+      {"unique", {unique, "case_sensitive attribute"}},
+      {"reverse", {reverse}},
+      {"dictsort", {dictsort, "case_sensitive by reverse"}},
+      {"min",
+       {[](budget& b, v input, a given) { return extreme(b, input, given, -1); },
+        "case_sensitive attribute"}},
+      {"max",
+       {[](budget& b, v input, a given) { return extreme(b, input, given, 1); }, "case_sensitive attribute"}},
+      {"sum", {sum, "attribute start"}}};
   return all;
-}
-
-bool has_filter(std::string_view name) {
-  return text_filters().contains(name) || list_filters().contains(name);
-}
-
-value call_filter(budget& spent, std::string_view name, const value& input, const arguments& given) {
-  const budget::level level(spent);
-  if (!spent.spend(input.string() ? 4 * input.size() : 0)) return {};
-  const auto found = text_filters().find(name);
-  return found != text_filters().end() ? found->second(spent, input, given)
-                                       : list_filters().find(name)->second(spent, input, given);
 }
 
 }  // namespace troupe::jinja

@@ -31,9 +31,10 @@ value contain(budget& spent, dict entries);
 
 // str(x), as printed.
 std::string to_text(budget& spent, const value& printed);
-// json.dumps(x, ensure_ascii=False): Hugging Face's tojson.
+// json.dumps(x): Hugging Face's tojson.
 struct json_style {
-  std::optional<std::int64_t> indent;
+  bool ascii = false;                 // others are escaped
+  std::optional<std::string> margin;  // of each level; nothing: all in one line
   std::string item_separator = ", ";
   std::string key_separator = ": ";
   bool sort_keys = false;

@@ -5,6 +5,7 @@
 
 #include "runtime/chat_template/characters.hpp"
 #include "runtime/chat_template/operations.hpp"
+#include "runtime/chat_template/percent_format.hpp"
 
 namespace troupe::jinja {
 namespace {
@@ -16,6 +17,11 @@ constexpr const char* names[] = {"+", "-", "*", "/", "//", "%", "**", "~"};
 value type_error(budget& spent, op what, const value& left, const value& right) {
   return spent.fail(fmt::format("unsupported operand types for {}: '{}' and '{}'",
                                 names[static_cast<std::size_t>(what)], left.type_name(), right.type_name()));
+}
+
+bool is_tuple(const value& given) {
+  const auto* sequence = given.get<value::sequence>();
+  return sequence && sequence->tuple;
 }
 
 value real(double number) { return value(value::variant(number)); }
@@ -91,6 +97,22 @@ value repeat(budget& spent, const std::string& text, std::int64_t times) {
   return value::of(std::move(out));
 }
 
+// Whether there is room for a list of so many items.
+bool check_items(budget& spent, std::size_t count) {
+  return spent.check_length(count * sizeof(value)) && spent.spend(16 * count);
+}
+
+value repeat(budget& spent, const value& items, std::int64_t times) {
+  const auto size = items.size();
+  const auto count = times <= 0 || size == 0 ? 0 : static_cast<std::size_t>(times);
+  if (count > spent.longest() || !check_items(spent, size * count))
+    return spent.fail("the list gets too long");
+  list out;
+  for (std::size_t done = 0; done < count; ++done)
+    out.insert(out.end(), items.items()->begin(), items.items()->end());
+  return contain(spent, std::move(out), items.get<value::sequence>()->tuple);
+}
+
 value concatenate(budget& spent, const std::string& left, const std::string& right) {
   const auto size = left.size() + right.size();
   if (!spent.check_length(size) || !spent.spend(size)) return {};
@@ -99,23 +121,42 @@ value concatenate(budget& spent, const std::string& left, const std::string& rig
 
 value add(budget& spent, const value& left, const value& right) {
   if (left.string() && right.string()) return concatenate(spent, *left.string(), *right.string());
-  if (!left.items() || !right.items()) return type_error(spent, op::add, left, right);
-  if (!spent.spend(left.size() + right.size())) return {};
+  const bool lists = left.items() && right.items();
+  if (!lists || is_tuple(left) != is_tuple(right)) return type_error(spent, op::add, left, right);
+  if (!spent.check_length((left.size() + right.size()) * sizeof(value))) return {};
   auto items = *left.items();
   items.insert(items.end(), right.items()->begin(), right.items()->end());
-  return contain(spent, std::move(items));
+  return contain(spent, std::move(items), is_tuple(left));
 }
 
 value arithmetic(budget& spent, op what, const value& left, const value& right) {
   const auto a = left.integer();
   const auto b = right.integer();
+  if (left.is_number() && right.is_number() && (left.get<large_integer>() || right.get<large_integer>()))
+    return spent.fail("a number gets too large");
   if (a && b && what != op::divide) return whole_arithmetic(spent, what, *a, *b);
   if (left.is_number() && right.is_number())
     return real_arithmetic(spent, what, *left.number(), *right.number());
   if (what == op::add) return add(spent, left, right);
+  if (what == op::modulo && left.string()) return percent_format(spent, *left.string(), right);
+  if (what == op::multiply && left.items() && b) return repeat(spent, left, *b);
+  if (what == op::multiply && right.items() && a) return repeat(spent, right, *a);
   if (what == op::multiply && left.string() && b) return repeat(spent, *left.string(), *b);
   if (what == op::multiply && right.string() && a) return repeat(spent, *right.string(), *a);
   return type_error(spent, what, left, right);
+}
+
+// The order of two whole numbers, one of which 64 bits do not hold; nothing for other values.
+std::optional<int> compare_large(const value& left, const value& right) {
+  const auto* a = left.get<large_integer>();
+  const auto* b = right.get<large_integer>();
+  if (!(a && (b || right.integer())) && !(b && left.integer())) return std::nullopt;
+  const auto sign = [](const large_integer& number) { return number.digits->starts_with('-') ? -1 : 1; };
+  if (!a || !b) return a ? sign(*a) : -sign(*b);
+  if (sign(*a) != sign(*b)) return sign(*a);
+  const auto size = a->digits->size(), other = b->digits->size();
+  const int order = size != other ? (size < other ? -1 : 1) : a->digits->compare(*b->digits);
+  return sign(*a) * (order > 0 ? 1 : order < 0 ? -1 : 0);
 }
 
 bool equal_items(budget& spent, const list& left, const list& right) {
@@ -164,6 +205,7 @@ value apply(budget& spent, op what, const value& left, const value& right) {
 }
 
 bool equal(budget& spent, const value& left, const value& right) {
+  if (const auto order = compare_large(left, right)) return *order == 0;
   if (left.is_number() && right.is_number()) {
     const auto a = left.integer();
     const auto b = right.integer();
@@ -172,12 +214,16 @@ bool equal(budget& spent, const value& left, const value& right) {
   if (left.string() && right.string()) {
     return spent.spend(std::min(left.size(), right.size())) && *left.string() == *right.string();
   }
-  if (left.items() && right.items()) return equal_items(spent, *left.items(), *right.items());
+  if (left.items() && right.items() && is_tuple(left) == is_tuple(right))
+    return equal_items(spent, *left.items(), *right.items());
   if (left.entries() && right.entries()) return equal_entries(spent, *left.entries(), *right.entries());
+  if (const auto* space = left.get<name_space*>())
+    return right.get<name_space*>() && *space == *right.get<name_space*>();
   return (left.is_none() && right.is_none()) || (left.is_undefined() && right.is_undefined());
 }
 
 int compare(budget& spent, const value& left, const value& right) {
+  if (const auto order = compare_large(left, right)) return *order;
   if (left.is_number() && right.is_number()) {
     const auto a = left.integer();
     const auto b = right.integer();
@@ -187,6 +233,14 @@ int compare(budget& spent, const value& left, const value& right) {
   if (left.string() && right.string()) {
     spent.spend(std::min(left.size(), right.size()));
     return left.string()->compare(*right.string());
+  }
+  if (left.items() && right.items() && is_tuple(left) == is_tuple(right)) {
+    const auto common = std::min(left.size(), right.size());
+    for (std::size_t at = 0; at < common && spent.spend(); ++at) {
+      if (equal(spent, (*left.items())[at], (*right.items())[at])) continue;
+      return compare(spent, (*left.items())[at], (*right.items())[at]);
+    }
+    return left.size() < right.size() ? -1 : left.size() > right.size();
   }
   spent.fail(fmt::format("'{}' and '{}' have no order", left.type_name(), right.type_name()));
   return 0;

@@ -23,6 +23,7 @@ class parser {
       unexpected();
     }
     if (reader_.failed()) return tl::unexpected(*reader_.failure());
+    if (reader_.unknown()) return tl::unexpected(*reader_.unknown());
     return statements;
   }
 
@@ -83,8 +84,7 @@ class parser {
   }
 
   void unexpected() {
-    static constexpr std::string_view outside[] = {"include", "import", "from",       "extends",
-                                                   "block",   "with",   "call",       "filter",
+    static constexpr std::string_view outside[] = {"include", "import", "from",       "extends", "block",
                                                    "do",      "trans",  "autoescape", "debug"};
     const bool known =
         std::find(std::begin(outside), std::end(outside), reader_.peek().text) != std::end(outside);
@@ -97,21 +97,40 @@ class parser {
     if (reader_.take_name("for")) return for_loop(made);
     if (reader_.take_name("set")) return set(made);
     if (reader_.take_name("macro")) return macro_definition(made);
+    if (reader_.take_name("call")) return call_block(made);
+    if (reader_.take_name("filter")) return filter_block(made);
+    if (reader_.take_name("with")) return with_block(made);
     if (reader_.is_name("break") || reader_.is_name("continue")) {
       made.what = reader_.next().text == "break" ? statement_kind::break_loop : statement_kind::continue_loop;
       if (loops_ == 0) reader_.complain("'break' and 'continue' belong into a loop");
       return end_block();
     }
-    if (reader_.take_name("generation")) {  // marks the assistant's words for training; means nothing here
+    // Marks the assistant's words for training. Hugging Face makes its body that of a call: a scope of its
+    // own, which no loop can be left from.
+    if (reader_.take_name("generation")) {
       end_block();
       made.what = statement_kind::group;
-      made.body = until({"endgeneration"});
+      made.body = outside_loops({"endgeneration"});
       return end_tag("endgeneration");
     }
     unexpected();
   }
 
+  // Statements that no loop around them can be left from.
+  block outside_loops(std::initializer_list<std::string_view> ends) {
+    const auto loops = std::exchange(loops_, 0);
+    auto statements = until(ends);
+    loops_ = loops;
+    return statements;
+  }
+
   void if_else(statement& made) {
+    const auto unknown = reader_.unknown();
+    branches(made);
+    reader_.set_unknown(unknown);
+  }
+
+  void branches(statement& made) {
     made.what = statement_kind::if_else;
     auto condition = parse_tuple(reader_);
     while (!reader_.failed()) {
@@ -132,25 +151,35 @@ class parser {
     }
   }
 
+  // A name, one in a namespace, or names with commas between them, which may be in parentheses.
   target parse_target(bool attributes) {
+    auto first = target_part(attributes);
+    if (!reader_.is_symbol(",")) return first;
     target bound;
-    bound.names.push_back(assignable());
-    if (attributes && reader_.take_symbol(".")) {
-      bound.attribute = reader_.expect_name("an attribute's name");
-      return bound;
-    }
+    bound.unpack = true;
+    bound.parts.push_back(std::move(first));
     while (!reader_.failed() && reader_.take_symbol(",")) {
-      bound.unpack = true;
-      if (reader_.peek().what == token::kind::name && !reader_.is_name("in"))
-        bound.names.push_back(assignable());
+      const bool name = reader_.peek().what == token::kind::name && !reader_.is_name("in");
+      if (name || reader_.is_symbol("(")) bound.parts.push_back(target_part(false));
     }
     return bound;
   }
 
+  target target_part(bool attributes) {
+    if (reader_.take_symbol("(")) {
+      const token_reader::level level(reader_);
+      auto inner = reader_.failed() ? target() : parse_target(false);
+      reader_.expect_symbol(")");
+      return inner;
+    }
+    target bound;
+    bound.name = assignable();
+    if (attributes && reader_.take_symbol(".")) bound.attribute = reader_.expect_name("an attribute's name");
+    return bound;
+  }
+
   std::string assignable() {
-    const bool parenthesis = reader_.take_symbol("(");
     const auto name = reader_.expect_name("a name");
-    if (parenthesis) reader_.complain("names in parentheses are not supported", error_code::unsupported);
     static constexpr std::string_view constants[] = {"true", "false", "none", "True", "False", "None"};
     if (std::find(std::begin(constants), std::end(constants), name) != std::end(constants)) {
       reader_.complain("a constant cannot be set");
@@ -186,27 +215,69 @@ class parser {
     made.what = statement_kind::set_block;
     made.filters = parse_filters(reader_);
     end_block();
-    made.body = until({"endset"});
+    made.body = outside_loops({"endset"});
     end_tag("endset");
   }
 
   void macro_definition(statement& made) {
     made.what = statement_kind::macro_definition;
-    auto defined = std::make_shared<macro>();
-    defined->name = reader_.expect_name("the macro's name");
+    macro defined;
+    defined.name = reader_.expect_name("the macro's name");
     reader_.expect_symbol("(");
+    parameters(defined);
+    end_block();
+    made.defined = with_body(std::move(defined), "endmacro");
+  }
+
+  // Up to the closing parenthesis.
+  void parameters(macro& defined) {
     while (!reader_.failed() && !reader_.take_symbol(")")) {
-      if (!defined->parameters.empty()) reader_.expect_symbol(",");
-      auto& parameter = defined->parameters.emplace_back();
+      if (!defined.parameters.empty()) reader_.expect_symbol(",");
+      auto& parameter = defined.parameters.emplace_back();
       parameter.name = reader_.expect_name("a parameter's name");
       if (reader_.take_symbol("=")) parameter.preset = parse_expression(reader_);
     }
+  }
+
+  std::shared_ptr<const macro> with_body(macro defined, std::string_view end) {
+    const auto begin = reader_.position();
+    defined.body = std::make_shared<const block>(outside_loops({end}));
+    defined.takes_caller = reader_.has_named(begin, "caller");
+    defined.takes_more = reader_.has_named(begin, "varargs");
+    defined.takes_named = reader_.has_named(begin, "kwargs");
+    end_tag(end);
+    return std::make_shared<const macro>(std::move(defined));
+  }
+
+  void call_block(statement& made) {
+    made.what = statement_kind::call_block;
+    macro caller;
+    caller.name = "caller";
+    if (reader_.take_symbol("(")) parameters(caller);
+    made.given = parse_call(reader_, "caller", caller_variable);
     end_block();
-    const auto loops = std::exchange(loops_, 0);
-    defined->body = std::make_shared<const block>(until({"endmacro"}));
-    loops_ = loops;
-    end_tag("endmacro");
-    made.defined = std::move(defined);
+    made.defined = with_body(std::move(caller), "endcall");
+  }
+
+  void filter_block(statement& made) {
+    made.what = statement_kind::filter_block;
+    made.filters = parse_filter_chain(reader_);
+    end_block();
+    made.body = outside_loops({"endfilter"});
+    end_tag("endfilter");
+  }
+
+  void with_block(statement& made) {
+    made.what = statement_kind::with_block;
+    while (!reader_.failed() && reader_.peek().what != token::kind::block_end) {
+      if (!made.bindings.empty()) reader_.expect_symbol(",");
+      auto bound = target_part(false);
+      reader_.expect_symbol("=");
+      made.bindings.emplace_back(std::move(bound), parse_expression(reader_));
+    }
+    end_block();
+    made.body = until({"endwith"});
+    end_tag("endwith");
   }
 
   token_reader reader_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
+#include "runtime/chat_template/characters.hpp"
 #include "runtime/chat_template/escapes.hpp"
 #include "runtime/chat_template/operations.hpp"
 
@@ -50,20 +52,28 @@ void append_repr(budget& spent, const value& printed, std::string& out) {
   }
 }
 
-void append_json_string(std::string_view text, std::string& out) {
+void append_unit(std::uint32_t unit, std::string& out) {
+  fmt::format_to(std::back_inserter(out), "\\u{:04x}", unit);
+}
+
+void append_json_string(std::string_view text, bool ascii, std::string& out) {
   out += '"';
-  for (const char c : text) {
+  for_each_character(text, [&](std::string_view character, std::uint32_t code_point) {
     static constexpr std::string_view from = "\"\\\n\r\t\b\f";
     static constexpr std::string_view to = "\"\\nrtbf";
-    if (const auto escape = from.find(c); escape != std::string_view::npos) {
+    const auto escape = code_point < 0x80 ? from.find(static_cast<char>(code_point)) : std::string_view::npos;
+    if (escape != std::string_view::npos) {
       out += '\\';
       out += to[escape];
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    } else if (code_point < 0x20 || (ascii && code_point >= 0x7F && code_point < 0x10000)) {
+      append_unit(code_point, out);
+    } else if (ascii && code_point >= 0x10000) {
+      append_unit(0xD800 + ((code_point - 0x10000) >> 10U), out);
+      append_unit(0xDC00 + ((code_point - 0x10000) & 0x3FFU), out);
     } else {
-      out += c;
+      out += character;
     }
-  }
+  });
   out += '"';
 }
 
@@ -74,7 +84,7 @@ class json_printer {
   void append(const value& printed) {
     if (!spent_.spend(printed.string() ? printed.size() : 0) || !spent_.check_length(out.size())) return;
     if (const auto* text = printed.string()) {
-      append_json_string(*text, out);
+      append_json_string(*text, style_.ascii, out);
     } else if (const auto* items = printed.items()) {
       enclosed('[', ']', items->size(), [&](std::size_t at) { append((*items)[at]); });
     } else if (const auto* entries = printed.entries()) {
@@ -103,7 +113,7 @@ class json_printer {
                 [](const auto* left, const auto* right) { return left->first < right->first; });
     }
     enclosed('{', '}', order.size(), [&](std::size_t at) {
-      append_json_string(to_text(spent_, value_of(order[at]->first)), out);
+      append_json_string(to_text(spent_, value_of(order[at]->first)), style_.ascii, out);
       out += style_.key_separator;
       append(order[at]->second);
     });
@@ -124,11 +134,12 @@ class json_printer {
   }
 
   void new_line() {
-    if (!style_.indent) return;
-    const auto width = static_cast<std::size_t>(std::clamp<std::int64_t>(*style_.indent, 0, 64)) * level_;
-    if (!spent_.spend(width)) return;
+    if (!style_.margin) return;
+    if (!spent_.spend(style_.margin->size() * level_) ||
+        !spent_.check_length(out.size() + style_.margin->size() * level_))
+      return;
     out += '\n';
-    out.append(width, ' ');
+    for (std::size_t level = 0; level < level_; ++level) out += *style_.margin;
   }
 
   budget& spent_;
@@ -144,6 +155,7 @@ std::string to_text(budget& spent, const value& printed) {
   if (printed.is_none()) return "None";
   if (const auto* truth = printed.get<bool>()) return *truth ? "True" : "False";
   if (const auto* whole = printed.get<std::int64_t>()) return std::to_string(*whole);
+  if (const auto* large = printed.get<large_integer>()) return *large->digits;
   if (const auto* real = printed.get<double>()) return real_text(*real, false);
   if (printed.items() || printed.entries()) {
     std::string out;

@@ -1,7 +1,7 @@
 // Which name means what: the template's own variables, and frames of loops and macro calls above them.
 #pragma once
-#include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,53 +11,69 @@
 
 namespace troupe::jinja {
 
+struct macro;  // ast.hpp
+
+using names = std::map<std::string, value, std::less<>>;
+using frames = std::vector<std::shared_ptr<names>>;
+
+// A macro, and the frames in which it was defined: it sees what is set there, also later.
+struct closure {
+  const macro* defined = nullptr;
+  frames around;
+};
+
 class scope {
  public:
   explicit scope(const dict& context) : context_(context) {}
 
   // Sets a name in the innermost frame; outside all frames, in the template.
   void set(std::string_view name, value given) {
-    if (frames_.empty()) {
-      variables_.insert_or_assign(std::string(name), std::move(given));
-    } else {
-      frames_.back().insert_or_assign(std::string(name), std::move(given));
-    }
+    auto& innermost = frames_.empty() ? variables_ : *frames_.back();
+    innermost.insert_or_assign(std::string(name), std::move(given));
   }
   // nullptr: unknown.
   const value* find(std::string_view name) const {
-    for (auto above = frames_.size(); above > first_visible_; --above) {
-      const auto found = frames_[above - 1].find(name);
-      if (found != frames_[above - 1].end()) return &found->second;
+    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+      const auto found = (*frame)->find(name);
+      if (found != (*frame)->end()) return &found->second;
     }
     const auto found = variables_.find(name);
     return found != variables_.end() ? &found->second : context_.find(name);
   }
+  const frames& visible() const { return frames_; }
 
-  // A frame for the life of the guard. A macro sees the template's variables, but not its caller's.
+  // A frame for the life of the guard.
   class frame {
    public:
-    frame(scope& names, bool macro) : names_(names), visible_before_(names.first_visible_) {
-      if (macro) names_.first_visible_ = names_.frames_.size();
-      names_.frames_.emplace_back();
-    }
-    ~frame() {
-      names_.frames_.pop_back();
-      names_.first_visible_ = visible_before_;
-    }
+    explicit frame(scope& over) : scope_(over) { scope_.frames_.push_back(std::make_shared<names>()); }
+    ~frame() { scope_.frames_.pop_back(); }
     frame(const frame&) = delete;
     frame& operator=(const frame&) = delete;
 
    private:
-    scope& names_;
-    std::size_t visible_before_;
+    scope& scope_;
+  };
+
+  // The frames of a macro's definition in the place of its caller's, and one of its own.
+  class call {
+   public:
+    call(scope& over, frames around) : scope_(over), caller_(std::move(around)) {
+      std::swap(scope_.frames_, caller_);
+      scope_.frames_.push_back(std::make_shared<names>());
+    }
+    ~call() { std::swap(scope_.frames_, caller_); }
+    call(const call&) = delete;
+    call& operator=(const call&) = delete;
+
+   private:
+    scope& scope_;
+    frames caller_;
   };
 
  private:
-  using names = std::map<std::string, value, std::less<>>;
   const dict& context_;
   names variables_;
-  std::vector<names> frames_;
-  std::size_t first_visible_ = 0;
+  frames frames_;
 };
 
 }  // namespace troupe::jinja

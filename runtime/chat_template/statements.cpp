@@ -35,17 +35,24 @@ evaluator::flow evaluator::execute_one(const statement& one, std::string& out) {
     case kind::set:
       assign(one.bound, evaluate(*one.given));
       break;
-    case kind::set_block: {
-      auto captured = value::of(capture(one.body));
-      for (const auto& filter : one.filters) captured = step(captured, filter);
-      assign(one.bound, std::move(captured));
+    case kind::set_block:
+      assign(one.bound, filtered(one));
       break;
-    }
+    case kind::filter_block:
+      print(to_text(spent_, filtered(one)), out);
+      break;
     case kind::macro_definition:
-      scope_.set(one.defined->name, value(value::variant(one.defined.get())));
+      scope_.set(one.defined->name, closed_over(*one.defined));
       break;
-    case kind::group:
+    case kind::call_block:
+      call_block(one, out);
+      break;
+    case kind::with_block:
+      return with_block(one, out);
+    case kind::group: {
+      const scope::frame frame(scope_);
       return execute(one.body, out);
+    }
     case kind::break_loop:
       return flow::stop_loop;
     case kind::continue_loop:
@@ -67,19 +74,20 @@ void evaluator::for_loop(const statement& one, std::string& out) {
   const auto items = loop_items(one);
   if (spent_.failed()) return;
   if (items->empty()) {
-    const scope::frame frame(scope_, false);
+    const scope::frame frame(scope_);
     execute(one.otherwise, out);
     return;
   }
+  const auto seen = std::make_shared<std::optional<list>>();
   for (std::size_t index = 0; index < items->size() && spent_.spend(); ++index) {
-    const auto state = std::make_shared<const loop_state>(loop_state{items, index});
+    const auto state = std::make_shared<loop_state>(loop_state{items, index, seen});
     if (round(one, value(value::variant(state)), (*items)[index], out) == flow::stop_loop) break;
   }
 }
 
 evaluator::flow evaluator::round(const statement& one, const value& loop, const value& item,
                                  std::string& out) {
-  const scope::frame frame(scope_, false);
+  const scope::frame frame(scope_);
   scope_.set("loop", loop);
   assign(one.bound, item);
   return execute(one.body, out);
@@ -92,23 +100,47 @@ std::shared_ptr<const list> evaluator::loop_items(const statement& one) {
   auto kept = std::make_shared<list>();
   for (const auto& item : *items) {
     if (!spent_.spend()) break;
-    const scope::frame frame(scope_, false);
+    const scope::frame frame(scope_);
     assign(one.bound, item);
     if (evaluate(*one.condition).truthy()) kept->push_back(item);
   }
   return kept;
 }
 
+// A macro with the frames around it, which live on with it.
+value evaluator::closed_over(const macro& defined) {
+  constexpr std::size_t of_a_frame = 1024;
+  if (!spent_.spend(of_a_frame + 16 * scope_.visible().size())) return {};
+  return made_.add(closure{&defined, scope_.visible()});
+}
+
+// The body of {% call %} is a macro that the one that is called knows as caller().
+void evaluator::call_block(const statement& one, std::string& out) {
+  const auto caller = closed_over(*one.defined);
+  const scope::frame frame(scope_);
+  scope_.set(caller_variable, caller);
+  print(to_text(spent_, evaluate(*one.given)), out);
+}
+
+// The values are those of names outside of the block.
+evaluator::flow evaluator::with_block(const statement& one, std::string& out) {
+  std::vector<value> values;
+  for (const auto& [bound, given] : one.bindings) values.push_back(evaluate(*given));
+  const scope::frame frame(scope_);
+  for (std::size_t at = 0; at < values.size(); ++at) assign(one.bindings[at].first, std::move(values[at]));
+  return execute(one.body, out);
+}
+
 void evaluator::assign(const target& bound, value given) {
   if (spent_.failed()) return;
   if (bound.unpack) return unpack(bound, given);
-  if (bound.attribute.empty()) return scope_.set(bound.names.front(), std::move(given));
-  const auto* holder = scope_.find(bound.names.front());
-  const auto* space = holder ? holder->get<std::shared_ptr<name_space>>() : nullptr;
+  if (bound.attribute.empty()) return scope_.set(bound.name, std::move(given));
+  const auto* holder = scope_.find(bound.name);
+  const auto* space = holder ? holder->get<name_space*>() : nullptr;
   if (!space) {
-    spent_.fail(fmt::format("'{}' is no namespace", bound.names.front()));
+    spent_.fail(fmt::format("'{}' is no namespace", bound.name));
   } else if (!given.may_be_stored()) {
-    spent_.fail("a namespace cannot hold a namespace or a loop", error_code::unsupported);
+    spent_.fail("a namespace cannot hold a loop", error_code::unsupported);
   } else {
     (*space)->insert_or_assign(bound.attribute, std::move(given));
   }
@@ -116,18 +148,26 @@ void evaluator::assign(const target& bound, value given) {
 
 void evaluator::unpack(const target& bound, const value& given) {
   const auto items = iterate(spent_, given);
-  if (items->size() != bound.names.size()) {
-    spent_.fail(fmt::format("expected {} values to unpack, got {}", bound.names.size(), items->size()));
+  if (items->size() != bound.parts.size()) {
+    spent_.fail(fmt::format("expected {} values to unpack, got {}", bound.parts.size(), items->size()));
     return;
   }
-  for (std::size_t at = 0; at < items->size(); ++at) scope_.set(bound.names[at], (*items)[at]);
+  for (std::size_t at = 0; at < items->size(); ++at) assign(bound.parts[at], (*items)[at]);
 }
 
 void evaluator::print(std::string_view text, std::string& out) {
   if (spent_.spend(text.size()) && spent_.check_length(out.size() + text.size())) out += text;
 }
 
+value evaluator::filtered(const statement& one) {
+  auto captured = value::of(capture(one.body));
+  for (const auto& filter : one.filters) captured = step(captured, filter);
+  return captured;
+}
+
+// In a scope of its own.
 std::string evaluator::capture(const block& statements) {
+  const scope::frame frame(scope_);
   std::string text;
   execute(statements, text);
   return text;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <map>
 #include <string>
 
@@ -7,7 +9,10 @@
 namespace troupe::jinja {
 namespace {
 
-using test = bool (*)(budget&, const value&, const arguments&);
+struct test {
+  bool (*call)(budget&, const value&, const arguments&);
+  const char* parameters = "";  // as arguments::settle() has them
+};
 
 const value& first(const arguments& given) {
   static const value none_given = value::missing("argument");
@@ -28,58 +33,74 @@ bool is_iterable(const value& input) {
   return input.string() || input.items() || input.entries() || input.is_undefined();
 }
 
+// x is y, in Python: the same thing, which 1 and True are not.
+bool is_same(budget& spent, const value& left, const value& right) {
+  if (left.data().index() != right.data().index()) return false;
+  if (left.items()) return left.items() == right.items();
+  if (left.entries()) return left.entries() == right.entries();
+  return equal(spent, left, right);
+}
+
+bool names_something(const value& input, bool (*known)(std::string_view)) {
+  return input.string() && known(*input.string());
+}
+
 const std::map<std::string, test, std::less<>>& tests() {
   using v = const value&;
   using a = const arguments&;
-  static const test equals = [](budget& spent, v input, a given) {
-    return equal(spent, input, first(given));
-  };
-  static const test differs = [](budget& spent, v input, a given) {
-    return !equal(spent, input, first(given));
-  };
-  static const test less = [](budget& spent, v input, a given) {
-    return compare(spent, input, first(given)) < 0;
-  };
-  static const test less_equal = [](budget& spent, v input, a given) {
-    return compare(spent, input, first(given)) <= 0;
-  };
-  static const test greater = [](budget& spent, v input, a given) {
-    return compare(spent, input, first(given)) > 0;
-  };
-  static const test greater_equal = [](budget& spent, v input, a given) {
-    return compare(spent, input, first(given)) >= 0;
-  };
+  static const test equals = {[](budget& b, v input, a given) { return equal(b, input, first(given)); }, "-"};
+  static const test differs = {[](budget& b, v input, a given) { return !equal(b, input, first(given)); },
+                               "-"};
+  static const test less = {[](budget& b, v input, a given) { return compare(b, input, first(given)) < 0; },
+                            "-"};
+  static const test less_equal = {
+      [](budget& b, v input, a given) { return compare(b, input, first(given)) <= 0; }, "-"};
+  static const test greater = {
+      [](budget& b, v input, a given) { return compare(b, input, first(given)) > 0; }, "-"};
+  static const test greater_equal = {
+      [](budget& b, v input, a given) { return compare(b, input, first(given)) >= 0; }, "-"};
   static const std::map<std::string, test, std::less<>> all = {
-      {"defined", [](budget&, v input, a) { return !input.is_undefined(); }},
-      {"undefined", [](budget&, v input, a) { return input.is_undefined(); }},
-      {"none", [](budget&, v input, a) { return input.is_none(); }},
-      {"string", [](budget&, v input, a) { return input.string() != nullptr; }},
-      {"mapping", [](budget&, v input, a) { return input.entries() != nullptr; }},
-      {"sequence", [](budget&, v input, a) { return is_iterable(input); }},
-      {"iterable", [](budget&, v input, a) { return is_iterable(input); }},
-      {"number", [](budget&, v input, a) { return input.is_number(); }},
-      {"integer", [](budget&, v input, a) { return input.get<std::int64_t>() != nullptr; }},
-      {"float", [](budget&, v input, a) { return input.get<double>() != nullptr; }},
-      {"boolean", [](budget&, v input, a) { return input.get<bool>() != nullptr; }},
-      {"true", [](budget&, v input, a) { return input.get<bool>() && *input.get<bool>(); }},
-      {"false", [](budget&, v input, a) { return input.get<bool>() && !*input.get<bool>(); }},
-      {"callable", [](budget&, v input, a) { return input.get<const macro*>() || input.get<function>(); }},
-      {"lower", [](budget&, v input, a) { return is_case(input, to_lower); }},
-      {"upper", [](budget&, v input, a) { return is_case(input, to_upper); }},
-      {"odd", [](budget& spent, v input, a) { return !divisible(spent, input, value::of(std::int64_t{2})); }},
-      {"even", [](budget& spent, v input, a) { return divisible(spent, input, value::of(std::int64_t{2})); }},
-      {"divisibleby", [](budget& spent, v input, a given) { return divisible(spent, input, first(given)); }},
-      {"in", [](budget& spent, v input, a given) { return contains(spent, first(given), input); }},
+      {"defined", {[](budget&, v input, a) { return !input.is_undefined(); }}},
+      {"undefined", {[](budget&, v input, a) { return input.is_undefined(); }}},
+      {"none", {[](budget&, v input, a) { return input.is_none(); }}},
+      {"string", {[](budget&, v input, a) { return input.string() != nullptr; }}},
+      {"mapping", {[](budget&, v input, a) { return input.entries() != nullptr; }}},
+      {"sequence", {[](budget&, v input, a) { return is_iterable(input); }}},
+      {"iterable", {[](budget&, v input, a) { return is_iterable(input); }}},
+      {"number", {[](budget&, v input, a) { return input.is_number(); }}},
+      {"integer",
+       {[](budget&, v input, a) { return input.get<std::int64_t>() || input.get<large_integer>(); }}},
+      {"float", {[](budget&, v input, a) { return input.get<double>() != nullptr; }}},
+      {"boolean", {[](budget&, v input, a) { return input.get<bool>() != nullptr; }}},
+      {"true", {[](budget&, v input, a) { return input.get<bool>() && *input.get<bool>(); }}},
+      {"false", {[](budget&, v input, a) { return input.get<bool>() && !*input.get<bool>(); }}},
+      {"callable", {[](budget&, v input, a) {
+         return input.get<const closure*>() || input.get<function>() || input.get<joint*>();
+       }}},
+      {"filter", {[](budget&, v input, a) { return names_something(input, has_filter); }}},
+      {"test", {[](budget&, v input, a) { return names_something(input, has_test); }}},
+      {"lower", {[](budget&, v input, a) { return is_case(input, to_lower); }}},
+      {"upper", {[](budget&, v input, a) { return is_case(input, to_upper); }}},
+      {"odd", {[](budget& b, v input, a) { return !divisible(b, input, value::of(std::int64_t{2})); }}},
+      {"even", {[](budget& b, v input, a) { return divisible(b, input, value::of(std::int64_t{2})); }}},
+      {"divisibleby", {[](budget& b, v input, a given) { return divisible(b, input, first(given)); }, "num"}},
+      {"in", {[](budget& b, v input, a given) { return contains(b, first(given), input); }, "seq"}},
+      {"sameas", {[](budget& b, v input, a given) { return is_same(b, input, first(given)); }, "other"}},
       {"eq", equals},
       {"equalto", equals},
-      {"sameas", equals},
+      {"==", equals},
       {"ne", differs},
+      {"!=", differs},
       {"lt", less},
       {"lessthan", less},
+      {"<", less},
       {"le", less_equal},
+      {"<=", less_equal},
       {"gt", greater},
       {"greaterthan", greater},
-      {"ge", greater_equal}};
+      {">", greater},
+      {"ge", greater_equal},
+      {">=", greater_equal}};
   return all;
 }
 
@@ -87,8 +108,11 @@ const std::map<std::string, test, std::less<>>& tests() {
 
 bool has_test(std::string_view name) { return tests().contains(name); }
 
-bool call_test(budget& spent, std::string_view name, const value& input, const arguments& given) {
-  return spent.spend(input.string() ? input.size() : 0) && tests().find(name)->second(spent, input, given);
+bool call_test(budget& spent, std::string_view name, const value& input, arguments given) {
+  const auto found = tests().find(name);
+  if (found == tests().end()) return spent.fail(fmt::format("there is no test '{}'", name)), false;
+  return spent.spend(input.string() ? input.size() : 0) &&
+         given.settle(spent, name, found->second.parameters) && found->second.call(spent, input, given);
 }
 
 }  // namespace troupe::jinja

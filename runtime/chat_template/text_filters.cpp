@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <iterator>
 
 #include "runtime/chat_template/characters.hpp"
+#include "runtime/chat_template/percent_format.hpp"
 
 namespace troupe::jinja {
 namespace {
@@ -17,18 +15,13 @@ using v = const value&;
 using a = const arguments&;
 
 value trim(budget& spent, v input, a given) {
-  const auto* drop = given.text(spent, 0, "chars");
+  const auto* drop = given.text(spent, 0);
   const auto text = to_text(spent, input);
   return value::of(std::string(strip(text, side::both, drop ? std::string_view(*drop) : std::string_view())));
 }
 
 value replace(budget& spent, v input, a given) {
-  arguments whole;
-  for (std::size_t place = 0; place < 3; ++place) {
-    static constexpr std::string_view names[] = {"old", "new", "count"};
-    if (const auto* one = given.find(place, names[place])) whole.positional.push_back(*one);
-  }
-  return call_method(spent, value::of(to_text(spent, input)), "replace", whole);
+  return call_method(spent, value::of(to_text(spent, input)), "replace", given);
 }
 
 value length(budget& spent, v input, a) {
@@ -39,56 +32,14 @@ value length(budget& spent, v input, a) {
 }
 
 value preset(budget&, v input, a given) {
-  const auto* otherwise = given.find(0, "default_value");
-  const bool missing = input.is_undefined() || (given.truth(1, "boolean", false) && !input.truthy());
+  const auto* otherwise = given.find(0);
+  const bool missing = input.is_undefined() || (given.truth(1, false) && !input.truthy());
   if (!missing) return input;
   return otherwise ? *otherwise : value::of(std::string());
 }
 
-value to_integer(budget& spent, v input, a given) {
-  const auto* otherwise = given.find(0, "default");
-  const auto fallback = otherwise ? *otherwise : value::of(std::int64_t{0});
-  if (const auto whole = input.integer()) return value::of(*whole);
-  double number = 0;
-  if (const auto* text = input.string()) {
-    const auto digits = strip(*text, side::both);
-    std::int64_t whole = 0;
-    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), whole);
-    if (failure == std::errc() && end == digits.data() + digits.size()) return value::of(whole);
-    const auto [real_end, real_failure] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (real_failure != std::errc() || real_end != digits.data() + digits.size()) return fallback;
-  } else if (const auto* real = input.get<double>()) {
-    number = *real;
-  } else {
-    return fallback;
-  }
-  if (!(std::abs(number) < 9e18)) return spent.fail("a number gets too large");
-  return value::of(static_cast<std::int64_t>(number));
-}
-
-value to_real(budget&, v input, a given) {
-  if (const auto number = input.number()) return value(value::variant(*number));
-  double number = 0;
-  if (const auto* text = input.string()) {
-    const auto digits = strip(*text, side::both);
-    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (failure == std::errc() && end == digits.data() + digits.size()) return value(value::variant(number));
-  }
-  const auto* otherwise = given.find(0, "default");
-  return otherwise ? *otherwise : value(value::variant(0.0));
-}
-
-value absolute(budget& spent, v input, a) {
-  if (const auto whole = input.integer()) {
-    return *whole == INT64_MIN ? spent.fail("a number gets too large") : value::of(std::abs(*whole));
-  }
-  const auto number = input.number();
-  return number ? value(value::variant(std::abs(*number))) : spent.fail("abs takes a number");
-}
-
 value indent(budget& spent, v input, a given) {
-  const auto* width = given.find(0, "width");
+  const auto* width = given.find(0);
   std::string margin(4, ' ');
   if (width && width->string()) {
     margin = *width->string();
@@ -96,12 +47,12 @@ value indent(budget& spent, v input, a given) {
     margin.assign(static_cast<std::size_t>(std::clamp<std::int64_t>(width->integer().value_or(4), 0, 1000)),
                   ' ');
   }
-  const bool blank = given.truth(2, "blank", false);
+  const bool blank = given.truth(2, false);
   const auto text = to_text(spent, input);
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
   if (!spent.check_length(text.size() + lines * margin.size()) || !spent.spend(lines * margin.size()))
     return {};
-  std::string out = given.truth(1, "first", false) ? margin : std::string();
+  std::string out = given.truth(1, false) ? margin : std::string();
   for (std::size_t position = 0; position <= text.size();) {
     const auto end = std::min(text.find('\n', position), text.size());
     if (position > 0) out += '\n';
@@ -129,12 +80,16 @@ value escape(budget& spent, v input, a) {
 
 value dump_json(budget& spent, v input, a given) {
   json_style style;
-  if (given.truth(0, "ensure_ascii", false))
-    return spent.fail("tojson: ensure_ascii is not supported", error_code::unsupported);
-  style.indent = given.integer(spent, 1, "indent");
-  style.sort_keys = given.truth(3, "sort_keys", false);
-  if (style.indent) style.item_separator = ",";
-  if (const auto* separators = given.find(2, "separators"); separators && !separators->is_none()) {
+  style.ascii = given.truth(0, false);
+  const auto* indent = given.find(1);
+  if (indent && indent->string()) {
+    style.margin = *indent->string();
+  } else if (const auto width = given.integer(spent, 1)) {
+    style.margin = std::string(static_cast<std::size_t>(std::clamp<std::int64_t>(*width, 0, 64)), ' ');
+  }
+  style.sort_keys = given.truth(3, false);
+  if (style.margin) style.item_separator = ",";
+  if (const auto* separators = given.find(2); separators && !separators->is_none()) {
     const auto* pair = separators->items();
     if (!pair || pair->size() != 2 || !pair->front().string() || !pair->back().string()) {
       return spent.fail("tojson: separators must be two strings");
@@ -143,6 +98,62 @@ value dump_json(budget& spent, v input, a given) {
     style.key_separator = *pair->back().string();
   }
   return value::of(to_json(spent, input, style));
+}
+
+// 'a %s'|format('b'): the arguments that % takes as a tuple or a mapping.
+value format(budget& spent, v input, a given) {
+  const auto text = to_text(spent, input);
+  if (!given.named.empty()) {
+    if (!given.positional.empty()) return spent.fail("format takes either values or named values");
+    return percent_format(
+        spent, text, contain(spent, dict(std::vector<dict::entry>(given.named.begin(), given.named.end()))));
+  }
+  list values;
+  for (const auto& one : given.positional) values.push_back(*one);
+  return percent_format(spent, text, contain(spent, std::move(values), true));
+}
+
+value center(budget& spent, v input, a given) {
+  arguments width;
+  width.positional.emplace_back(value::of(given.integer(spent, 0).value_or(80)));
+  return call_method(spent, value::of(to_text(spent, input)), "center", std::move(width));
+}
+
+// Runs of letters, digits and underscores.
+value count_words(budget& spent, v input, a) {
+  std::int64_t words = 0;
+  bool inside = false;
+  for_each_character(to_text(spent, input), [&](std::string_view, std::uint32_t code_point) {
+    const bool belongs = is_word_character(code_point);
+    words += belongs && !inside ? 1 : 0;
+    inside = belongs;
+  });
+  return value::of(words);
+}
+
+// Cut to `length` characters with its end, between words unless asked, where it is longer by more than
+// `leeway`.
+value truncate(budget& spent, v input, a given) {
+  const auto text = to_text(spent, input);
+  const auto length = given.integer(spent, 0).value_or(255);
+  const auto* given_end = given.text(spent, 2);
+  const std::string end = given_end ? *given_end : "...";
+  const auto leeway = given.integer(spent, 3).value_or(5);
+  const auto all = characters(text);
+  const auto kept = length - static_cast<std::int64_t>(count_characters(end));
+  if (kept < 0 || leeway < 0) return spent.fail("truncate: the length must hold the end");
+  if (static_cast<std::int64_t>(all.size()) <= length + leeway) return value::of(text);
+  std::string out;
+  for (std::int64_t at = 0; at < kept; ++at) out += all[static_cast<std::size_t>(at)];
+  if (!given.truth(1, false)) out.resize(std::min(out.size(), out.rfind(' ')));
+  return value::of(out + end);
+}
+
+value named_attribute(budget& spent, v input, a given) {
+  const auto* name = given.text(spent, 0);
+  if (!name) return spent.fail("attr takes a name");
+  // Members of a mapping are none of its attributes.
+  return input.entries() ? value::missing(*name) : attribute(spent, input, *name);
 }
 
 template <std::string (*Change)(std::string_view)>
@@ -154,25 +165,27 @@ value changed(budget& spent, v input, a) {
 
 const filters& text_filters() {
   static const filters all = {
-      {"trim", trim},
-      {"replace", replace},
-      {"length", length},
-      {"count", length},
-      {"default", preset},
-      {"d", preset},
-      {"int", to_integer},
-      {"float", to_real},
-      {"abs", absolute},
-      {"indent", indent},
-      {"escape", escape},
-      {"e", escape},
-      {"tojson", dump_json},
-      {"upper", changed<to_upper>},
-      {"lower", changed<to_lower>},
-      {"capitalize", changed<capitalize>},
-      {"title", [](budget& spent, v input, a) { return value::of(title(to_text(spent, input), true)); }},
-      {"string", [](budget& spent, v input, a) { return value::of(to_text(spent, input)); }},
-      {"safe", [](budget&, v input, a) { return input; }}};
+      {"trim", {trim, "chars"}},
+      {"replace", {replace, "old new count"}},
+      {"length", {length}},
+      {"count", {length}},
+      {"default", {preset, "default_value boolean"}},
+      {"d", {preset, "default_value boolean"}},
+      {"indent", {indent, "width first blank"}},
+      {"escape", {escape}},
+      {"e", {escape}},
+      {"tojson", {dump_json, "ensure_ascii indent separators sort_keys"}},
+      {"format", {format, "..."}},
+      {"center", {center, "width"}},
+      {"wordcount", {count_words}},
+      {"truncate", {truncate, "length killwords end leeway"}},
+      {"attr", {named_attribute, "name"}},
+      {"upper", {changed<to_upper>}},
+      {"lower", {changed<to_lower>}},
+      {"capitalize", {changed<capitalize>}},
+      {"title", {[](budget& spent, v input, a) { return value::of(title(to_text(spent, input), true)); }}},
+      {"string", {[](budget& spent, v input, a) { return value::of(to_text(spent, input)); }}},
+      {"safe", {[](budget&, v input, a) { return input; }}}};
   return all;
 }
 

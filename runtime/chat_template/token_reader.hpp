@@ -1,5 +1,6 @@
 // The parsers' common ground: the place in the token list, the depth of nesting, and the first error.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -45,6 +46,23 @@ class token_reader {
   void complain(std::string_view message, error_code code = error_code::invalid_argument) {
     if (!error_) error_ = source_error(code, peek().line, peek().column, message);
   }
+  // A filter or a test that is not known: no mistake where it is never reached, as in a branch that is not
+  // taken. Whoever parses such a place gives back what was held of the unknown before it.
+  void suspect(std::string_view message) {
+    if (!unknown_) unknown_ = source_error(error_code::unsupported, peek().line, peek().column, message);
+  }
+  const std::optional<error>& unknown() const { return unknown_; }
+  void set_unknown(std::optional<error> before) { unknown_ = std::move(before); }
+
+  // Whether one of the tokens from `begin` up to here is this name.
+  bool has_named(std::size_t begin, std::string_view name) const {
+    return std::any_of(tokens_.begin() + static_cast<std::ptrdiff_t>(begin),
+                       tokens_.begin() + static_cast<std::ptrdiff_t>(position_), [name](const token& each) {
+                         return each.what == token::kind::name && each.text == name;
+                       });
+  }
+  std::size_t position() const { return position_; }
+
   bool failed() const { return error_.has_value(); }
   const std::optional<error>& failure() const { return error_; }
 
@@ -67,7 +85,7 @@ class token_reader {
   std::size_t position_ = 0;
   std::size_t depth_ = 0;
   std::size_t max_depth_;
-  std::optional<error> error_;
+  std::optional<error> error_, unknown_;
 };
 
 }  // namespace troupe::jinja

@@ -1,11 +1,20 @@
 #include "runtime/chat_template/value.hpp"
 
 #include <algorithm>
+#include <charconv>
+
+#include "runtime/json/exact_number.hpp"
 
 namespace troupe::jinja {
 namespace {
 
 constexpr std::size_t index_from = 16;  // entries; below that, looking at each is as fast
+
+double real_of(std::string_view text) {
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 }  // namespace
 
@@ -86,9 +95,7 @@ std::optional<value> value::of(dict entries) {
   return value(variant(mapping{std::make_shared<const dict>(std::move(entries)), depth + 1}));
 }
 
-bool value::may_be_stored() const {
-  return !get<std::shared_ptr<name_space>>() && !get<std::shared_ptr<const loop_state>>();
-}
+bool value::may_be_stored() const { return !get<std::shared_ptr<loop_state>>(); }
 
 std::uint32_t value::depth() const {
   if (const auto* nested = get<sequence>()) return nested->depth;
@@ -112,13 +119,14 @@ std::optional<std::int64_t> value::integer() const {
 std::optional<double> value::number() const {
   if (const auto* real = get<double>()) return *real;
   if (const auto whole = integer()) return static_cast<double>(*whole);
+  if (const auto* large = get<large_integer>()) return real_of(*large->digits);
   return std::nullopt;
 }
 
 const char* value::type_name() const {
-  static constexpr const char* names[] = {"Undefined", "NoneType",    "bool",  "int",
-                                          "float",     "str",         "list",  "dict",
-                                          "Namespace", "LoopContext", "Macro", "function"};
+  static constexpr const char* names[] = {"Undefined", "NoneType", "bool",   "int",       "float",
+                                          "str",       "list",     "dict",   "Namespace", "LoopContext",
+                                          "Macro",     "function", "Cycler", "Joiner",    "int"};
   return names[data_.index()];
 }
 
@@ -139,11 +147,16 @@ std::optional<value> from_json(const json& document, std::uint32_t depth) {
       return value::of(document.get<std::int64_t>());
     case kind::number_unsigned: {
       const auto number = document.get<std::uint64_t>();
-      if (number > INT64_MAX) return value(value::variant(static_cast<double>(number)));
+      if (number > INT64_MAX) return value::large(std::to_string(number));
       return value::of(static_cast<std::int64_t>(number));
     }
     case kind::number_float:
       return value(value::variant(document.get<double>()));
+    case kind::binary: {
+      const auto text = kept_number(document).value_or("0");
+      if (text.find_first_of(".eE") == std::string_view::npos) return value::large(std::string(text));
+      return value(value::variant(real_of(text)));
+    }
     case kind::string:
       return value::of(document.get<std::string>());
     case kind::array: {

@@ -17,7 +17,9 @@
 
 namespace troupe::jinja {
 
-struct macro;  // ast.hpp
+struct closure;  // scope.hpp
+struct cycle;    // objects.hpp
+struct joint;
 class value;
 using list = std::vector<value>;
 
@@ -25,7 +27,19 @@ struct undefined {
   std::string name;  // what was looked for
 };
 struct none {};
-enum class function { range, make_namespace, make_dict, raise_exception, strftime_now };
+// A whole number beyond 64 bits: kept and printed as it was written, and not computed with.
+struct large_integer {
+  std::shared_ptr<const std::string> digits;  // with its sign where that is '-'
+};
+enum class function {
+  range,
+  make_namespace,
+  make_dict,
+  make_cycler,
+  make_joiner,
+  raise_exception,
+  strftime_now
+};
 
 using dict_key = std::variant<std::string, std::int64_t>;
 
@@ -52,9 +66,11 @@ class dict {
 struct loop_state {
   std::shared_ptr<const list> items;
   std::size_t index = 0;
+  std::shared_ptr<std::optional<list>> seen;  // what loop.changed() was last called with, in any round
 };
 
-// The one kind of value that changes: {% set ns.x = ... %}.
+// What changes: {% set ns.x = ... %}. It belongs to the rendering (objects.hpp), so that namespaces may hold
+// each other.
 using name_space = std::map<std::string, value, std::less<>>;
 
 class value {
@@ -71,8 +87,8 @@ class value {
     std::uint32_t depth = 1;
   };
   using variant =
-      std::variant<undefined, none, bool, std::int64_t, double, text, sequence, mapping,
-                   std::shared_ptr<name_space>, std::shared_ptr<const loop_state>, const macro*, function>;
+      std::variant<undefined, none, bool, std::int64_t, double, text, sequence, mapping, name_space*,
+                   std::shared_ptr<loop_state>, const closure*, function, cycle*, joint*, large_integer>;
   static constexpr std::uint32_t max_depth = 100;
 
   value() = default;
@@ -81,11 +97,13 @@ class value {
     return value(variant(std::make_shared<const std::string>(std::move(text))));
   }
   static value of(std::int64_t number) { return value(variant(number)); }
+  static value large(std::string digits) {
+    return value(variant(large_integer{std::make_shared<const std::string>(std::move(digits))}));
+  }
   static value truth(bool truth) { return value(variant(truth)); }
   static value nothing() { return value(variant(none{})); }
   static value missing(std::string_view name) { return value(variant(undefined{std::string(name)})); }
-  // Nothing where the nesting gets deeper than max_depth, or where a namespace or a loop is put into a
-  // container.
+  // Nothing where the nesting gets deeper than max_depth, or where a loop is put into a container.
   static std::optional<value> of(list items, bool tuple = false);
   static std::optional<value> of(dict entries);
 
@@ -99,12 +117,14 @@ class value {
   const dict* entries() const { return get<mapping>() ? get<mapping>()->entries.get() : nullptr; }
   bool is_undefined() const { return get<undefined>() != nullptr; }
   bool is_none() const { return get<none>() != nullptr; }
-  bool is_number() const { return get<std::int64_t>() || get<double>() || get<bool>(); }
+  bool is_number() const {
+    return get<std::int64_t>() || get<double>() || get<bool>() || get<large_integer>();
+  }
   bool may_be_stored() const;  // in a container or a namespace
   std::uint32_t depth() const;
 
   bool truthy() const;
-  // bool, int: the integer; otherwise nothing.
+  // bool, int of 64 bits: the integer; otherwise nothing.
   std::optional<std::int64_t> integer() const;
   std::optional<double> number() const;
   const char* type_name() const;  // Python's

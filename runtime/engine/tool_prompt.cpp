@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/grammar/notations/tool_call_form.hpp"
+#include "runtime/json/exact_number.hpp"
 #include "runtime/json/json.hpp"
 
 namespace troupe {
@@ -24,7 +25,7 @@ std::string instructions(const json& tools) {
   std::string text =
       "You may call functions to help with what the user asks. Each line between <tools> and </tools> is one "
       "of them, with the JSON Schema of its arguments:\n<tools>\n";
-  for (const json& tool : tools) text += tool.dump() + "\n";
+  for (const json& tool : tools) text += dump_exactly(tool) + "\n";
   return text + "</tools>\nTo call a function, answer with its name and arguments in this form:\n" +
          call("NAME", "{...}") +
          "\nWhat it returns then stands between <tool_response> and </tool_response>.";
@@ -51,7 +52,7 @@ void write_out_calls(json& message) {
     const json& arguments = function["arguments"];
     append(message["content"],
            call(function["name"].get<std::string>(),
-                arguments.is_string() ? arguments.get<std::string>() : arguments.dump()),
+                arguments.is_string() ? arguments.get<std::string>() : dump_exactly(arguments)),
            "\n");
   }
   message.erase("tool_calls");

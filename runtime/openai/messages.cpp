@@ -31,7 +31,7 @@ result<json> read_arguments(const json& arguments, std::size_t index, std::size_
   if (arguments.is_object()) return arguments;
   if (!arguments.is_string())
     return wrong(index, fmt::format(".tool_calls[{}].function.arguments must be a string", call));
-  auto read = read_json(arguments.get_ref<const std::string&>());
+  auto read = read_json(arguments.get_ref<const std::string&>(), {}, {.everywhere = true});
   return read && read->is_object() ? std::move(*read) : arguments;
 }
 

@@ -16,8 +16,13 @@ class Generation(jinja2.ext.Extension):
     tags = {"generation"}
 
     def parse(self, parser):
-        next(parser.stream)
-        return parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        return jinja2.nodes.CallBlock(self.call_method("print_body"), [], [], body).set_lineno(line)
+
+    @staticmethod
+    def print_body(caller):
+        return caller()
 
 
 def refuse(message):
@@ -32,8 +37,7 @@ env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
                                     extensions=[Generation, jinja2.ext.loopcontrols])
 env.filters["tojson"] = to_json
 env.globals["raise_exception"] = refuse
-for name in ("lipsum", "cycler", "joiner"):
-    env.globals.pop(name)
+env.globals.pop("lipsum")
 
 HERE = pathlib.Path(__file__).parent
 TEMPLATES = {path.stem: path.read_text() for path in sorted((HERE / "chat_templates").glob("*.jinja"))}
@@ -157,6 +161,53 @@ missing|tojson
 'a'.split('')
 people|map(attribute='name')|first
 raise_exception('the ' ~ 'end')
+n|selectattr('x')|list, n|select|list, n|rejectattr('x')|list, n|reject('odd')|list, n|map(attribute='x')|list, n|map('upper')|list, 0|select|list
+n|map('frobnicate')|list, []|select('frobnicate')|list
+l|select('==', 1)|list, l|select('!=', 1)|list, l|select('<', 2)|list, l|select('>', 2)|list, l|reject('<=', 2)|list, l|select('>=', 2)|list
+people|selectattr('name', '==', 'bob')|list|length, 'upper' is filter, 'nope' is filter, 'odd' is test, 'nope' is test
+(1|frobnicate if false else 2), ('a' if t else 'b' is frobnicate)
+'é😀\\x7f"\\n'|tojson(ensure_ascii=true), {'ß': 1}|tojson(true), [1, [2]]|tojson(indent='\\t')
+'%s-%d' % ('a', 3), '%s' % 'a', '%.2f|%5.1f|%-6s|%06d|%+d|%x|%#o|%r|%%|%e|%g' % (1.239, 2.25, 'ab', -42, 7, 255, 8, 'q', 12345.678, 0.0001), '%s' % [1, 2], 'x' % {}
+'%(a)s %(b)05d' % {'a': 1, 'b': 2}, '%s and %s'|format('x', 2), '%(k)s'|format(k='v'), '%5s|%-5s|%.2s' % ('é', 'é', 'éab'), '%*d' % (5, 3)
+'%s %s' % ('a',)
+'%s' % ('a', 'b')
+'%d' % 'a'
+'a' % 1
+'%y' % 1
+3.14159|round(2), 2.5|round, 3.5|round, 3.7|round(0, 'floor'), 3.21|round(1, 'ceil'), 7|round, 1234|round(-2), 2.675|round(2), 3.2|round|int
+' a b  c '.rsplit(), ' a b  c '.rsplit(none, 1), 'a b c'.rsplit(maxsplit=1), 'a b c'.rsplit(none, 0), 'ab'.rsplit(none, 3)
+'abc'.isalpha(), 'a1'.isalpha(), 'a1'.isalnum(), 'a '.isalnum(), 'AB1'.isupper(), 'Ab'.isupper(), 'ab'.islower(), '12'.isupper(), 'é'.isalpha()
+'abc'.index('c'), 'abcabc'.rindex('b'), 'abcabc'.index('b', 2), '42'.zfill(5), '-42'.zfill(5), 'ab'.ljust(4, '.'), 'ab'.rjust(4), 'ab'.center(5, '*'), 'abc'.center(6, '*'), 'ab'.ljust(1)
+'a,b,c'.partition(','), 'a,b,c'.rpartition(','), 'abc'.partition(','), 'abc'.rpartition(','), 'Straße ÀB'.casefold(), d.copy(), d.copy() == d
+'abc'.index('z')
+[{'k': 2, 'g': 'x'}, {'k': 1, 'g': 'Y'}, {'k': 3, 'g': 'X'}]|groupby('g')|list, people|groupby('age', default=0)|map(attribute='grouper')|list
+[1, 2, 3, 4, 5]|batch(2)|list, [1, 2, 3]|batch(2, 'x')|list, [1, 2, 3, 4, 5]|slice(3)|list, [1, 2, 3, 4]|slice(3, 'x')|list
+'one two, three'|wordcount, 'one two three'|truncate(9), 'one two three'|truncate(9, true), 'one two three'|truncate(5, false, '!', 0), 'short'|truncate(3), 'ab'|center(6)
+l * 2, 2 * [1], [1] * 0, (1,) * 2, [1, 2] < [1, 3], [1] < [1, 0], (1, 2) == [1, 2], (1, 2) == (1, 2)
+'Hello World'.find('o', 5), 'Hello World'.count('o', 5), 'Hello World'.rfind('o', 0, 5), 'Hello World'.find('o', -4), 'wörld'.find('l', 3), 'abc'.find('', 9), 'abc'.count(''), 'ab'.find('b', 0, 1), ''.find('', 1)
+'Hello World'.startswith('World', 6), 'Hello World'.startswith('World'), 'Hello'.endswith('ell', 0, 4), 'x'.startswith('', 2)
+[1, 2]|sum(start=10), people|rejectattr('age', 'undefined')|sum('age', 1)
+{'b': 1, 'A': 2}|dictsort, {'b': 1, 'A': 2}|dictsort(true), {'b': 1, 'A': 2}|dictsort(by='value'), {'b': 1, 'A': 2}|dictsort(reverse=true), {'b': 'x', 'a': 'Y'}|dictsort(false, 'value', true)
+{'a': 1}|dictsort(by='size')
+dict(d, x=1), dict([('a', 1), ('b', 2)]), dict([('a', 1)], a=2), namespace({'v': 1}).v, namespace({'v': 1}, v=2).v, dict()
+'a\\nb\\r\\nc\\x0bd\\u2028e\\n'.splitlines(), 'a\\nb\\r\\nc'.splitlines(true), '\\n'.splitlines(), '\\r\\n\\n'.splitlines(keepends=true)
+'0x1f'|int(base=16), 'ff'|int(0, 16), '0b11'|int(base=2), '0o17'|int(7, 8), '0x1f'|int, '0x1f'|int(base=0), '-1'|int, '+5'|int, '--1'|int(3), '12'|int(base=3)
+1 is sameas true, true is sameas true, none is sameas none, 1 is sameas 1.0, 'a' is sameas 'a'
+'ß'|upper, 'straße'.upper(), 'ﬁn'|title, 'ßa'.capitalize(), 'ŉ'|upper, 'ẞ'|upper, 'ǰ'.upper(), 'éß'|lower
+'abc'|upper('x')
+'abc'|trim(side='left')
+'a b'.split(none, 1, 2)
+'a b'.split(limit=1)
+l|first(1)
+d.get('q', default=3)
+d.items(1)
+range(1, step=2)
+1 is defined(2)
+l|join(', ', none, 2)
+l|join(', ', d=1)
+people|sort(attribute='age,name')|list|length if false else 1, [{'a': 1, 'b': 2}, {'a': 1, 'b': 1}, {'a': 0, 'b': 3}]|sort(attribute='a,b')|map(attribute='b')|list
+people|min(attribute='name')|length, ['b', 'A']|min, ['b', 'A']|min(true), ['a', 'B']|max
+[namespace(a=1), namespace(a=2)]|map(attribute='a')|list, ([namespace(a=5)] + l)[0].a, {'k': namespace(b=6)}.k.b
 """.strip("\n").split("\n")
 
 STATEMENTS = {
@@ -210,6 +261,35 @@ STATEMENTS = {
     "unbalanced": "{{ (1 }}",
     "error late": "some text {{ l[0] }} {{ missing.x }}",
     "refusal in a branch": "{% if false %}{{ raise_exception('a') }}{% else %}{{ raise_exception('Roles must alternate: ' ~ l) }}{% endif %}",
+    "filter block": "{% filter trim %}  a {{ i }} \n{% endfilter %}|{% filter replace('a', 'b')|upper %}{% set q = 1 %}aa{% endfilter %}{{ q is defined }}",
+    "with": "{% with a = 1, b = i %}{{ a + b }}{% set i = 9 %}{{ i }}{% endwith %}{{ i }}{{ a is defined }}{% with %}{% set z = 1 %}{{ z }}{% endwith %}{{ z is defined }}",
+    "with names from outside": "{% set a = 1 %}{% with a = 2, b = a %}{{ a }}{{ b }}{% endwith %}",
+    "with a bad head": "{% with a %}{% endwith %}",
+    "spread arguments": "{% macro m(a, b='q', c='r') %}{{ a }}{{ b }}{{ c }};{% endmacro %}{{ m(*[1, 2]) }}{{ m(**{'a': 1, 'c': 3}) }}{{ m(0, *[1], **{'c': 2}) }}{{ dict(d, **{'k': 1}) }}{{ 'abc'.replace(*['a', 'b']) }}",
+    "spread of no mapping": "{{ dict(**[1]) }}",
+    "an argument twice": "{% macro m(a) %}{% endmacro %}{{ m(1, a=2) }}",
+    "a spread argument twice": "{% macro m(a) %}{% endmacro %}{{ m(1, **{'a': 2}) }}",
+    "call": "{% macro m(x) %}[{{ caller() }}{{ x }}{{ caller() }}]{% endmacro %}{% for i in l %}{% call m(i) %}hi {{ i }}{% set q = 1 %}{% endcall %}{{ q is defined }}{% endfor %}",
+    "call with arguments": "{% macro m() %}{{ caller(1, b=2) }}{{ caller(3) }}{% endmacro %}{% call(a, b=5) m() %}<{{ a }}{{ b }}>{% endcall %}",
+    "call of what takes no caller": "{% macro m() %}{% endmacro %}{% call m() %}x{% endcall %}",
+    "call of no call": "{% call l %}x{% endcall %}",
+    "a macro that may have a caller": "{% macro m() %}{{ caller() if caller is defined else 'alone' }}{% endmacro %}{{ m() }}{% call m() %}x{% endcall %}",
+    "varargs and kwargs": "{% macro m(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, x=4) }}{{ m() }}",
+    "nested targets": "{% for a, (b, c) in [(1, (2, 3))] %}{{ a }}{{ b }}{{ c }}{% endfor %}{% for (a, b) in [[4, 5]] %}{{ a }}{{ b }}{% endfor %}{% set (a, b) = (6, 7) %}{{ a }}{{ b }}{% set x, (y, z) = 1, 'pq' %}{{ x }}{{ y }}{{ z }}",
+    "nested targets that do not fit": "{% for a, (b, c) in [(1, 2)] %}{% endfor %}",
+    "namespaces in lists": "{% set ns = namespace(role='system', content='x') %}{% for m in [ns] + people %}{{ m.role }}{{ m.name }};{% endfor %}{% set ns.l = [ns] %}{{ ns.l[0].l[0].content }}{% set ns.n = namespace(q=1) %}{{ ns.n.q }}",
+    "loop.cycle": "{% for x in range(5) %}{{ loop.cycle('a', 'b') }}{% endfor %}",
+    "loop.changed": "{% for x in [1, 1, 2, 2, 1] %}{{ loop.changed(x) }}{% endfor %}{% for x in l %}{{ loop.changed(x, 1) }}{% endfor %}",
+    "joiner": "{% set j = joiner() %}{% set k = joiner('|') %}{% for x in l %}{{ j() }}{{ k() }}{{ x }}{% endfor %}",
+    "cycler": "{% set c = cycler('a', 'b', 'c') %}{{ c.current }}{{ c.next() }}{{ c.next() }}{{ c.next() }}{{ c.next() }}{% set x = c.reset() %}{{ c.next() }}",
+    "macro in a loop": "{% for m in l %}{% macro a() %}{{ m }}{{ loop.index }}{{ later }}{% endmacro %}{{ a() }}{% set later = 5 %}{{ a() }}{% endfor %}",
+    "macro in a macro": "{% macro m(x) %}{% macro n(y) %}{{ x }}{{ y }}{{ i }}{% endmacro %}{{ n(2) }}{% endmacro %}{% for i in l %}{{ m(1) }}{% endfor %}",
+    "unknown filter in a branch": "{% if false %}{{ 1|frobnicate }}{% elif 1 is string %}{{ 1 is frobnicate }}{% else %}x{% endif %}{{ 2|frobnicate if false }}",
+    "unknown filter in a branch that is taken": "{% if true %}{{ 1|frobnicate }}{% endif %}",
+    "unknown test in a branch that is taken": "{% if true %}{{ 1 is frobnicate }}{% endif %}",
+    "unknown filter beside a branch": "{% if false %}{{ 1|frobnicate }}{% endif %}{{ 1|frobnicate }}",
+    "scopes of blocks": "{% generation %}{% set a = 1 %}{{ a }}{% endgeneration %}{{ a is defined }}{% set x %}{% set b = 1 %}{{ b }}{% endset %}{{ x }}{{ b is defined }}{% macro m() %}{% set c = 1 %}{% endmacro %}{{ m() }}{{ c is defined }}",
+    "break out of a generation": "{% for x in l %}{% generation %}{% break %}{% endgeneration %}{% endfor %}",
     "undefined condition": "{% if missing %}a{% else %}b{% endif %}{% if missing is defined and missing.x %}a{% endif %}{% if d.q %}a{% endif %}",
 }
 

@@ -1,5 +1,6 @@
 // The interpreter against Python's Jinja2 (tests/data/make_chat_templates.py), its limits, and garbage.
 #include "runtime/chat_template/chat_template.hpp"
+#include "runtime/json/exact_number.hpp"
 #include "runtime/json/json.hpp"
 #include "tests/support/paths.hpp"
 
@@ -71,6 +72,26 @@ TEST(chat_template, says_which_block_it_does_not_support) {
   EXPECT_NE(compiled.error().message.find("include"), std::string::npos);
 }
 
+TEST(chat_template, knows_before_it_is_used_which_filters_and_tests_are_always_reached) {
+  for (const char* source : {"{{ 1|frobnicate }}", "{% for x in y %}{{ x is frobnicate }}{% endfor %}",
+                             "{{ 2 if 1 else 3 }}{{ x|frobnicate }}"}) {
+    const auto compiled = chat_template::compile(source);
+    ASSERT_FALSE(compiled) << source;
+    EXPECT_EQ(compiled.error().code, error_code::unsupported);
+    EXPECT_NE(compiled.error().message.find("'frobnicate'"), std::string::npos);
+  }
+  EXPECT_EQ(failure("{% if true %}\n{{ 1|frobnicate }}{% endif %}"),
+            "chat template, line 2: there is no filter 'frobnicate'");
+}
+
+TEST(chat_template, names_the_argument_that_would_be_ignored) {
+  EXPECT_EQ(failure("{{ 'a'|trim(side='left') }}"), "chat template, line 1: trim takes no argument 'side'");
+  EXPECT_EQ(failure("{{ 'a'.upper(1) }}"), "chat template, line 1: upper() takes 0 arguments at most");
+  EXPECT_EQ(failure("{{ 'a'|replace('a', old='b') }}"),
+            "chat template, line 1: replace is given 'old' twice");
+  EXPECT_EQ(failure("{{ 1 is odd(2) }}"), "chat template, line 1: odd takes 0 arguments at most");
+}
+
 std::string repeated(std::string_view text, int times) {
   std::string out;
   for (int time = 0; time < times; ++time) out += text;
@@ -99,6 +120,30 @@ TEST(chat_template, stops_at_the_output_limit) {
   EXPECT_NE(failure("{{ 'a' * 9000000000000000000 }}").find("too long"), std::string::npos);
 }
 
+TEST(chat_template, stops_where_a_list_or_a_padding_gets_too_long) {
+  const template_limits limits{.max_output = 10'000};
+  for (const char* source :
+       {"{{ ([1, 2] * 500)|length }}", "{{ ([1] * 9000000000000000000)|length }}", "{{ 'a'.center(20000) }}",
+        "{% set ns = namespace(l=[1]) %}{% for i in range(50) %}{% set ns.l = ns.l + ns.l %}{% endfor %}",
+        "{{ '%1000s' * 2 % ('a', 'b') ~ '%1000s' * 9 % (1, 2, 3, 4, 5, 6, 7, 8, 9) }}",
+        "{% filter upper %}{{ 'a' * 9000 }}{{ 'a' * 9000 }}{% endfilter %}"})
+    EXPECT_NE(failure(source, limits).find("too long"), std::string::npos)
+        << source << failure(source, limits);
+  EXPECT_NE(failure("{{ '%9999s' % 'a' }}").find("too large"), std::string::npos);
+}
+
+TEST(chat_template, namespaces_and_macros_may_refer_to_each_other_in_circles_and_long_chains) {
+  const auto chain =
+      "{% set ns = namespace(last=none) %}{% for i in range(100000) %}{% set ns.last = "
+      "namespace(before=ns.last) %}"
+      "{% endfor %}{{ ns.last.before.before is mapping }}";
+  EXPECT_EQ(render(chain, json::object(), {.max_steps = 10'000'000}).value_or("failed"), "False");
+  EXPECT_EQ(
+      failure("{% set ns = namespace() %}{% set ns.l = [ns, [ns]] %}{% macro m() %}{{ ns.m is callable }}"
+              "{% endmacro %}{% set ns.m = m %}{{ ns.m() }}{{ ns.l[1][0].l|length }}"),
+      "rendered: True2");
+}
+
 TEST(chat_template, stops_at_the_depth_limit) {
   EXPECT_NE(failure("{{ " + repeated("(", 100'000) + repeated(")", 100'000) + " }}").find("too deeply"),
             std::string::npos);
@@ -110,6 +155,12 @@ TEST(chat_template, stops_at_the_depth_limit) {
   EXPECT_NE(failure("{{ " + repeated("1 if 1 else ", 50'000) + "2 }}").find("too deeply"), std::string::npos);
   EXPECT_NE(failure(repeated("{% if true %}", 50'000)).find("too deeply"), std::string::npos);
   EXPECT_NE(failure("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").find("too deeply"), std::string::npos);
+  EXPECT_NE(failure("{% macro m() %}{% call m() %}{% endcall %}{{ caller }}{% endmacro %}{{ m() }}")
+                .find("too deeply"),
+            std::string::npos);
+  EXPECT_NE(failure("{% for " + repeated("(", 100'000) + "a" + repeated(")", 100'000) + " in b %}")
+                .find("too deeply"),
+            std::string::npos);
   EXPECT_NE(
       failure("{% set ns = namespace(x=[]) %}{% for a in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}")
           .find("too deeply"),
@@ -136,6 +187,26 @@ TEST(chat_template, a_shared_list_does_not_blow_up_in_print) {
   EXPECT_NE(failure(std::string(doubling) + "{{ ns.x }}").find("too"), std::string::npos);
   EXPECT_NE(failure(std::string(doubling) + "{{ ns.x|tojson }}").find("too"), std::string::npos);
   EXPECT_NE(failure(std::string(doubling) + "{{ ns.x == ns.x[:] }}").find("too"), std::string::npos);
+}
+
+TEST(chat_template, whole_numbers_beyond_64_bits_are_written_as_they_stand) {
+  json context = {{"a", 18446744073709551615U}, {"b", keep_number("123456789012345678901234567890")}};
+  context["l"] = json::array({keep_number("-9223372036854775809"), keep_number("0.1000000000000000000001")});
+  const auto written = [&](std::string_view expression) {
+    return render("{{ " + std::string(expression) + " }}", context).value_or("failed");
+  };
+  EXPECT_EQ(written("a, b, l"),
+            "(18446744073709551615, 123456789012345678901234567890, [-9223372036854775809, 0.1])");
+  EXPECT_EQ(written("{'m': b, 'l': l}|tojson"),
+            R"({"m": 123456789012345678901234567890, "l": [-9223372036854775809, 0.1]})");
+  EXPECT_EQ(written("a ~ '', b|string, '%d' % a, b|int, l[0]|abs, 9223372036854775808"),
+            "('18446744073709551615', '123456789012345678901234567890', '18446744073709551615', "
+            "123456789012345678901234567890, 9223372036854775809, 9223372036854775808)");
+  EXPECT_EQ(written("a is integer, a is number, a is float, a and 1"), "(True, True, False, 1)");
+  EXPECT_EQ(
+      written("a == a, a == b, a < b, l[0] < 1, 1 < a, a == 1, [b, a, 1, l[0]]|sort == [l[0], 1, a, b]"),
+      "(True, False, True, True, True, False, True)");
+  EXPECT_FALSE(render("{{ a + 1 }}", context));
 }
 
 TEST(chat_template, survives_garbage) {

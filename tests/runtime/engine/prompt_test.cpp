@@ -1,6 +1,7 @@
 #include "runtime/engine/prompt.hpp"
 #include "runtime/engine/prompt_reasoning.hpp"
 #include "runtime/generation_request.hpp"
+#include "runtime/json/exact_number.hpp"
 
 #include <gtest/gtest.h>
 
@@ -109,6 +110,18 @@ TEST_F(prompt_test, writes_tools_out_for_a_template_that_has_none) {
                         "<|im_start|>user\n<tool_response>\nnoon\n</tool_response>\n"
                         "<tool_response>\none\n</tool_response>\nAnd?<|im_end|>\n<|im_start|>assistant\n"))
       << written;
+}
+
+TEST_F(prompt_test, writes_out_whole_numbers_beyond_64_bits_as_they_stand) {
+  chat_prompt prompt{json::parse(a_called_tool)};
+  prompt.messages[2]["tool_calls"][0]["function"]["arguments"] = {
+      {"id", keep_number("12345678901234567890123")}};
+  prompt.tools = json::parse(a_tool);
+  prompt.tools[0]["function"]["parameters"]["maximum"] = keep_number("123456789012345678901234567890");
+  const std::string written = text(build(prompt));
+  EXPECT_NE(written.find(R"("parameters":{"maximum":123456789012345678901234567890})"), std::string::npos)
+      << written;
+  EXPECT_NE(written.find(R"("arguments": {"id":12345678901234567890123}})"), std::string::npos) << written;
 }
 
 TEST_F(prompt_test, tools_make_a_system_message_where_there_is_none) {

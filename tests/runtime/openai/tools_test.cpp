@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/generation_request.hpp"
+#include "runtime/json/exact_number.hpp"
 #include "runtime/openai/request.hpp"
 
 namespace troupe::openai {
@@ -203,6 +204,26 @@ TEST(read_tools, completions_have_none) {
   const auto parsed = parse_completion(json::parse(R"({"prompt":"a",)" + both + "}"), {"m", 1000, 20, 1});
   ASSERT_FALSE(parsed.has_value());
   EXPECT_EQ(parsed.error().param, "tools");
+}
+
+TEST(read_tools, numbers_of_a_schema_reach_the_template_as_they_were_written) {
+  const std::string tool =
+      R"({"type":"function","function":{"name":"f","parameters":{"type":"object","properties":)"
+      R"({"id":{"type":"integer","maximum":123456789012345678901234567890}}}}})";
+  const auto body = read_body(R"({"messages":[{"role":"user","content":"hi"}],"tools":[)" + tool + "]}");
+  ASSERT_TRUE(body);
+  const auto parsed = parse_chat(*body, {"m", 1000, 20, 1});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(dump_exactly(offered(*parsed)), "[" + tool + "]");
+}
+
+TEST(read_messages, arguments_of_earlier_calls_keep_whole_numbers_beyond_64_bits) {
+  const auto parsed = parse(R"("messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f",
+    "arguments":"{\"id\": 12345678901234567890123, \"n\": 18446744073709551615}"}}]}])");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const json& message = std::get<chat_prompt>(parsed->generation.prompt).messages[0];
+  EXPECT_EQ(dump_exactly(message["tool_calls"][0]["function"]["arguments"]),
+            R"({"id":12345678901234567890123,"n":18446744073709551615})");
 }
 
 TEST(read_messages, calls_have_their_arguments_as_objects) {
