@@ -64,6 +64,7 @@ void company::interrupt() {
 }
 
 result<std::uint16_t> company::serve_http(net::http_options options) {
+  if (const auto checked = check_limits(options.limits); !checked) return tl::unexpected(checked.error());
   if (options.probes && !options.probes->kept) options.probes->kept = std::make_shared<net::kept_listener>();
   auto port_number = state_->serve(http_gateway_behavior, options, http_gateway_state::name);
   if (port_number && options.probes) state_->listeners.push_back(options.probes->kept);
@@ -71,6 +72,7 @@ result<std::uint16_t> company::serve_http(net::http_options options) {
 }
 
 result<std::uint16_t> company::serve_tcp(const net::tcp_options& options) {
+  if (const auto checked = check_limits(options.limits); !checked) return tl::unexpected(checked.error());
   return state_->serve(tcp_gateway_behavior, options, tcp_gateway_state::name);
 }
 

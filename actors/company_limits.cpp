@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "runtime/step_batch.hpp"
@@ -16,6 +17,20 @@ bool is_between(double value, double least, double most) { return value >= least
 
 bool is_known(scheduling_policy policy) {
   return policy >= scheduling_policy::fcfs && policy <= scheduling_policy::drr;
+}
+
+struct rule {
+  const char* name;
+  bool is_kept;
+  const char* range;
+};
+
+result<void> check(std::span<const rule> rules) {
+  for (const rule& each : rules)
+    if (!each.is_kept)
+      return fail(error_code::invalid_argument, fmt::format("{} must be {}", each.name, each.range),
+                  each.name);
+  return {};
 }
 
 tl::unexpected<error> beyond_the_device(const char* name, std::int32_t wanted, std::int32_t at_start) {
@@ -42,11 +57,7 @@ result<void> check_prompt_fits_step(const scheduler_limits& limits) {
 result<void> check_limits(const company_limits& wanted) {
   const scheduler_limits& scheduling = wanted.scheduling;
   const std::string steps = fmt::format("between 1 and {}", most_steps_in_flight);
-  const struct {
-    const char* name;
-    bool is_kept;
-    const char* range;
-  } rules[] = {
+  const rule rules[] = {
       {"max_num_seqs", scheduling.max_num_seqs >= 1, "at least 1"},
       {"max_num_batched_tokens", scheduling.max_num_batched_tokens >= 1, "at least 1"},
       {"max_steps_in_flight", is_between(scheduling.max_steps_in_flight, 1, most_steps_in_flight),
@@ -61,11 +72,23 @@ result<void> check_limits(const company_limits& wanted) {
       {"queue_timeout", wanted.queue_timeout.count() >= 0, "at least 0"},
       {"step_deadline", wanted.step_deadline >= std::chrono::milliseconds(100), "at least 100 ms"},
   };
-  for (const auto& rule : rules)
-    if (!rule.is_kept)
-      return fail(error_code::invalid_argument, fmt::format("{} must be {}", rule.name, rule.range),
-                  rule.name);
-  return {};
+  return check(rules).and_then([&] { return check_limits(wanted.connections); });
+}
+
+result<void> check_limits(const net::connection_limits& wanted) {
+  const auto is_some_time = [](std::chrono::milliseconds time) {
+    return time >= std::chrono::milliseconds(1);
+  };
+  const rule rules[] = {
+      {"max_connections", wanted.max_connections >= 1, "at least 1"},
+      {"max_body_bytes", wanted.max_body_bytes >= 1, "at least 1"},
+      {"max_stream_buffer_bytes", wanted.max_stream_buffer_bytes >= 1, "at least 1"},
+      {"header_timeout", is_some_time(wanted.header_timeout), "at least 1 ms"},
+      {"read_timeout", is_some_time(wanted.read_timeout), "at least 1 ms"},
+      {"write_timeout", is_some_time(wanted.write_timeout), "at least 1 ms"},
+      {"idle_timeout", is_some_time(wanted.idle_timeout), "at least 1 ms"},
+  };
+  return check(rules);
 }
 
 result<void> check_limits(const scheduler_limits& at_start, const scheduler_limits& wanted) {

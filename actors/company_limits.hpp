@@ -23,6 +23,7 @@ result<void> check_prompt_fits_step(const scheduler_limits& limits);
 
 // Whether any company can go by these. Errors: invalid_argument, naming the limit and its range.
 result<void> check_limits(const company_limits& wanted);
+result<void> check_limits(const net::connection_limits& wanted);
 
 // Whether a company that was started with these limits can go on with those.
 // Errors: invalid_argument, naming the limit.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/messaging/measured.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace troupe {
 
@@ -18,7 +19,8 @@ void drafter_state::start(const drafter_options& options, std::shared_ptr<metric
 void drafter_state::open(const engine_request& request) {
   // No two pairs give one key.
   const std::string key = fmt::format("{}:{}{}", request.tenant.size(), request.tenant, request.cache_salt);
-  drafter_->open(request.id, key, request.prompt, request.sampling->temperature);
+  const sampling_params& sampling = *request.sampling;
+  drafter_->open(request.id, key, request.prompt, is_greedy(sampling) ? 0.0F : sampling.temperature);
   go_on_indexing();
 }
 

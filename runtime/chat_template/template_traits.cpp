@@ -65,9 +65,15 @@ bool is_the_call(std::string_view line) {
 
 bool has_the_call(std::string_view text) {
   constexpr std::string_view opening = "<tool_call>\n", closing = "\n</tool_call>";
-  for (std::size_t at = text.find(opening); at != std::string_view::npos; at = text.find(opening, at)) {
+  // Up to the next one at most, so that a text of many is looked through once.
+  for (std::size_t at = text.find(opening); at != std::string_view::npos;) {
     at += opening.size();
-    if (is_the_call(text.substr(at, text.find(closing, at) - at))) return true;
+    const std::size_t next = text.find(opening, at);
+    const std::string_view call = text.substr(at, next == std::string_view::npos ? next : next - at);
+    if (const std::size_t end = call.find(closing);
+        end != std::string_view::npos && is_the_call(call.substr(0, end)))
+      return true;
+    at = next;
   }
   return false;
 }

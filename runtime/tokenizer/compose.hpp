@@ -10,7 +10,8 @@ namespace troupe {
 // UTF-8. O(n log n), and next to nothing below U+0300.
 std::string_view compose(std::string_view text, std::string& room);
 
-// No text is longer than so many times its NFC: three letters of three bytes each are one Hangul syllable.
-inline constexpr std::size_t most_bytes_composed_to_one = 3;
+// No text is longer than so many times its NFC: three letters of three bytes each are one Hangul syllable,
+// and U+1FBE U+0308 U+0301, which are seven bytes, are U+0390, which is two.
+inline constexpr std::size_t most_bytes_composed_to_one = 4;
 
 }  // namespace troupe

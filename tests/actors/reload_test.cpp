@@ -183,6 +183,13 @@ constexpr odd_limit odd_limits[] = {
     {"queue_timeout", [](company_limits& l) { l.queue_timeout = std::chrono::seconds(-1); }},
     {"step_deadline", [](company_limits& l) { l.step_deadline = std::chrono::seconds(0); }},
     {"step_deadline", [](company_limits& l) { l.step_deadline = std::chrono::seconds(-1); }},
+    {"max_connections", [](company_limits& l) { l.connections.max_connections = 0; }},
+    {"max_body_bytes", [](company_limits& l) { l.connections.max_body_bytes = 0; }},
+    {"max_stream_buffer_bytes", [](company_limits& l) { l.connections.max_stream_buffer_bytes = 0; }},
+    {"header_timeout", [](company_limits& l) { l.connections.header_timeout = std::chrono::seconds(0); }},
+    {"read_timeout", [](company_limits& l) { l.connections.read_timeout = std::chrono::seconds(-1); }},
+    {"write_timeout", [](company_limits& l) { l.connections.write_timeout = std::chrono::seconds(0); }},
+    {"idle_timeout", [](company_limits& l) { l.connections.idle_timeout = std::chrono::seconds(0); }},
 };
 
 TEST(Reload, ALimitByWhichNobodyCouldBeServedIsRefusedByItsName) {

@@ -90,8 +90,8 @@ class Service:
                 raise
 
     def signal_again(self, number=signal.SIGTERM):
-        """Signals that come within half a second are one."""
-        time.sleep(0.6)
+        """Signals that come within half a second are one, by the time at which the service sees them."""
+        time.sleep(1.5)
         self.process.send_signal(number)
 
     def status(self, path):

@@ -17,10 +17,10 @@ IN_A_SESSION = "import os, sys; os.setsid(); os.open(sys.argv[1], os.O_RDWR); os
 def terminal():
     """Its far end, to close, and a command that executes the rest of its arguments as the leader of its session."""
     far, near = pty.openpty()
+    far = os.fdopen(far, "rb", buffering=0)
     yield far, (sys.executable, "-c", IN_A_SESSION, os.ttyname(near))
     os.close(near)
-    with contextlib.suppress(OSError):
-        os.close(far)
+    far.close()
 
 
 def job_of_a_shell(pid_file, then):
@@ -55,7 +55,7 @@ def test_a_terminal_that_is_closed_ends_its_service_as_sigterm_does(start_servic
     far, leader = terminal
     with start_service("--shutdown-grace", "120", prefix=leader) as service:
         connection, answer = begin_stream(service, max_tokens=100)
-        os.close(far)
+        far.close()
         rest = answer.read().decode()
         assert service.process.wait(130) == 0
         assert '"finish_reason":"length"' in rest.replace(" ", "")
@@ -76,7 +76,7 @@ def test_a_hangup_is_a_reload_while_the_terminal_is_there(start_service, termina
 def test_a_closed_terminal_does_not_end_a_service_that_ignores_it(start_service, terminal):
     far, leader = terminal
     with start_service(prefix=(*leader, "nohup")) as service:
-        os.close(far)
+        far.close()
         service.wait_until(lambda: has_reloaded(service), 10, "reloading")
         assert service.status("/readyz") == 200
 
@@ -86,7 +86,7 @@ def test_a_shell_that_its_terminal_ends_takes_its_service_along(start_service, t
     pid_file = tmp_path / "pid"
     with start_service("--shutdown-grace", "120", prefix=(*leader, *job_of_a_shell(pid_file, "wait"))) as service, process_in(pid_file):
         connection, answer = begin_stream(service, max_tokens=100)
-        os.close(far)
+        far.close()
         assert '"finish_reason":"length"' in answer.read().decode().replace(" ", "")
         wait_for(service, "every request had finished", 130)
         assert "second signal: ending" not in service.log() and not has_reloaded(service)

@@ -83,7 +83,7 @@ bool compile_queue::has_more_than_its_share(const std::string& tenant) const {
   std::size_t its = 0;
   for (const auto& [spec, entry] : by_key_) {
     for (const waiter& each : entry->who) tenants.insert(each.tenant);
-    if (entry->is_wanted_by(tenant)) its += held_bytes(spec.spec());
+    if (entry->is_wanted_by(tenant)) its += grammar_cache::entry_bytes(spec.spec());
   }
   return its > room_for_waiting() / tenants.size();
 }

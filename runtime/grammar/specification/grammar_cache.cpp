@@ -44,7 +44,7 @@ grammar_cache::lookup grammar_cache::find_locked(const entry_key& key, steady_ti
     }
     forget(found->second);
   }
-  entries_.push_front({key, std::nullopt, {}, held_bytes(key.spec.spec()) + bytes_per_entry});
+  entries_.push_front({key, std::nullopt, {}, entry_bytes(key.spec.spec())});
   awaited_ += entries_.front().bytes;
   by_key_.emplace(key, entries_.begin());
   return {std::nullopt, true};
@@ -135,6 +135,10 @@ bool grammar_cache::trim() {
   for (std::size_t i = 0; i < used.size() && is_over(i == 0 ? limits_.max_bytes : aim); ++i)
     used[i]->let_go();
   return !is_over(limits_.max_bytes);
+}
+
+std::size_t grammar_cache::entry_bytes(const grammar_spec& spec) {
+  return held_bytes(spec) + bytes_per_entry;
 }
 
 std::size_t grammar_cache::awaited_bytes() const {

@@ -69,8 +69,9 @@ class grammar_cache {
   // may wait for a mask.
   bool trim();
 
-  // Of the specifications that wait to be compiled.
+  // Of the specifications that wait to be compiled, and what one of them counts for.
   std::size_t awaited_bytes() const;
+  static std::size_t entry_bytes(const grammar_spec& spec);
   std::size_t max_bytes() const { return limits_.max_bytes; }
 
   struct counts {

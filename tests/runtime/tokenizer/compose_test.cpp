@@ -79,6 +79,9 @@ TEST(compose, makes_no_text_shorter_than_it_says) {
     for (const std::string& longer : {one, taken_apart(one)})
       ASSERT_LE(longer.size(), most_bytes_composed_to_one * text.size()) << testing::PrintToString(one);
   });
+  const std::string worst = "\u1fbe\u0308\u0301";
+  EXPECT_EQ(composed(worst), "\u0390");
+  EXPECT_LE(worst.size(), most_bytes_composed_to_one * composed(worst).size());
 }
 
 TEST(compose, does_with_random_texts_what_utf8proc_does) {

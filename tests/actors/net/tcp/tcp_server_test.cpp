@@ -331,15 +331,22 @@ TEST(tcp_server, a_flood_of_pings_without_reading_ends_the_connection) {
 
 TEST(tcp_server, silence_has_its_limits) {
   scripted_engine engine(pace::by_hand);
-  tcp_options options = tcp_options_of_test();
-  options.limits.header_timeout = options.limits.read_timeout = options.idle_timeout =
-      std::chrono::milliseconds(50);
-  tcp_server server = *tcp_server::start(options, engine);
-  frame_client mute(server.port());
+  constexpr std::chrono::milliseconds brief{50};
+  const auto start_with = [&](auto shorten) {
+    tcp_options options = tcp_options_of_test();
+    options.limits.header_timeout = options.limits.read_timeout = options.idle_timeout =
+        std::chrono::seconds(60);
+    shorten(options);
+    return *tcp_server::start(options, engine);
+  };
+  tcp_server greeted = start_with([&](tcp_options& options) { options.limits.header_timeout = brief; });
+  frame_client mute(greeted.port());
   EXPECT_EQ(expect_end(mute, "mute"), "no hello has come within 0.05 s");
-  frame_client idle(server.port());
+  tcp_server busy = start_with([&](tcp_options& options) { options.idle_timeout = brief; });
+  frame_client idle(busy.port());
   EXPECT_EQ(idle.greet().type, frame_type::welcome);
   EXPECT_EQ(expect_end(idle, "idle"), "nothing has come for 0.05 s, and nothing runs");
+  tcp_server server = start_with([&](tcp_options& options) { options.limits.read_timeout = brief; });
   const std::string whole = frame_bytes(frame_type::generate, 2, prompt);
   std::size_t begun = 0;
   for (const std::size_t length : {std::size_t{1}, std::size_t{12}, whole.size() - 1}) {
