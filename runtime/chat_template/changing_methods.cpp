@@ -61,21 +61,24 @@ value padded(budget& spent, s self, a given, std::size_t (*left)(std::size_t mis
   const auto size = count_characters(self);
   if (*width <= static_cast<std::int64_t>(size)) return value::of(self);
   const auto wanted = static_cast<std::size_t>(*width);
-  if (!spent.check_length(wanted) || !spent.spend(wanted)) return {};
   const auto one = fill ? *fill : std::string(" ");
+  if (!spent.check_length(wanted) || !spent.check_length(self.size() + (wanted - size) * one.size()) ||
+      !spent.spend(wanted * one.size()))
+    return {};
   const auto before = left(wanted - size, wanted);
   std::string out;
   for (std::size_t done = 0; done < before; ++done) out += one;
   out += self;
   for (auto done = before; done < wanted - size; ++done) out += one;
-  return spent.check_length(out.size()) ? value::of(std::move(out)) : value();
+  return value::of(std::move(out));
 }
 
 value zfill(budget& spent, s self, a given) {
+  const auto width = given.integer(spent, 0).value_or(0);
+  if (width <= static_cast<std::int64_t>(count_characters(self))) return value::of(self);
   const bool sign = !self.empty() && (self[0] == '+' || self[0] == '-');
   arguments padding;
-  padding.positional = {value::of(given.integer(spent, 0).value_or(0) - (sign ? 1 : 0)),
-                        value::of(std::string("0"))};
+  padding.positional = {value::of(width - (sign ? 1 : 0)), value::of(std::string("0"))};
   const auto digits = padded(spent, self.substr(sign ? 1 : 0), padding,
                              [](std::size_t missing, std::size_t) { return missing; });
   if (spent.failed()) return {};

@@ -208,6 +208,9 @@ l|join(', ', d=1)
 people|sort(attribute='age,name')|list|length if false else 1, [{'a': 1, 'b': 2}, {'a': 1, 'b': 1}, {'a': 0, 'b': 3}]|sort(attribute='a,b')|map(attribute='b')|list
 people|min(attribute='name')|length, ['b', 'A']|min, ['b', 'A']|min(true), ['a', 'B']|max
 [namespace(a=1), namespace(a=2)]|map(attribute='a')|list, ([namespace(a=5)] + l)[0].a, {'k': namespace(b=6)}.k.b
+'x'|truncate(9223372036854775807), 'abcdefgh'|truncate(5, leeway=9223372036854775807), 'abcdefgh'|truncate(3, true, '', 4), 'abcdefgh'|truncate(3, true, '', 5)
+'x'|truncate(-9223372036854775807 - 1)
+'7'.zfill(-9223372036854775807 - 1), '-7'.zfill(-9223372036854775807 - 1), '-7'.zfill(2), '+7'.zfill(3), ''.zfill(1)
 """.strip("\n").split("\n")
 
 STATEMENTS = {

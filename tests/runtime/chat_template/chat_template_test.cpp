@@ -111,6 +111,21 @@ TEST(chat_template, stops_at_the_step_limit) {
   }
 }
 
+// Whatever the step that was the last one, what sorts must not see its order change.
+TEST(chat_template, a_sort_ends_well_wherever_its_steps_run_out) {
+  for (const char* source :
+       {"{{ [[1, 0, 0, 0], [2], [3], [4], [5], [6], [7], [2, 5], [9]]|sort|length }}",
+        "{{ {'a': [1, 0, 0, 0], 'b': [2], 'c': [3], 'd': [4], 'e': [5], 'f': [6], 'g': [7], 'h': [2, 5], "
+        "'i': [9]}|dictsort(by='value')|length }}",
+        "{{ [{'k': [1, 0]}, {'k': [2]}, {'k': [3]}, {'k': [4]}, {'k': [5]}, {'k': [6]}, {'k': [7]}, {'k': "
+        "[2, 5]}, {'k': [9]}]|groupby('k')|length }}"}) {
+    std::size_t steps = 1;
+    while (failure(source, {.max_steps = steps}).find("too many steps") != std::string::npos) ++steps;
+    EXPECT_EQ(failure(source, {.max_steps = steps}), "rendered: 9") << source;
+    EXPECT_GT(steps, 70U) << source;
+  }
+}
+
 TEST(chat_template, stops_at_the_output_limit) {
   const template_limits limits{.max_output = 1000};
   EXPECT_NE(failure("{{ 'abc' * 400 }}", limits).find("too long"), std::string::npos);
