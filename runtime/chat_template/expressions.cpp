@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "runtime/chat_template/evaluator.hpp"
 #include "runtime/chat_template/library.hpp"
 
@@ -139,13 +141,13 @@ value evaluator::step(const value& over, const expression::step& one) {
     case what::call:
       return call(over, evaluate_arguments(one.arguments));
     case what::filter: {
-      const auto given = evaluate_arguments(one.arguments);
-      return spent_.failed() ? value() : call_filter(spent_, one.name, over, given);
+      auto given = evaluate_arguments(one.arguments);
+      return spent_.failed() ? value() : call_filter(spent_, one.name, over, std::move(given));
     }
     default: {
-      const auto given = evaluate_arguments(one.arguments);
+      auto given = evaluate_arguments(one.arguments);
       return value::truth(!spent_.failed() &&
-                          call_test(spent_, one.name, over, given) == (one.what == what::test));
+                          call_test(spent_, one.name, over, std::move(given)) == (one.what == what::test));
     }
   }
 }
