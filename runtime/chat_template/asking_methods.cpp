@@ -43,7 +43,7 @@ value has_affix(budget& spent, s self, a given, bool front) {
   const auto* wanted = given.find(0);
   const auto within = part_of(spent, self, given);
   const auto matches = [&](const value& one) {
-    return one.string() && within &&
+    return one.string() && within && spent.spend(std::min(one.size(), within->text.size())) &&
            (front ? within->text.starts_with(*one.string()) : within->text.ends_with(*one.string()));
   };
   if (wanted && wanted->string()) return value::truth(matches(*wanted));

@@ -90,6 +90,12 @@ std::size_t count_characters(std::string_view text) {
   return count;
 }
 
+std::string_view first_characters(std::string_view text, std::size_t most) {
+  std::size_t size = 0;
+  for (; most > 0 && size < text.size(); --most) size += first_utf8_unit(text.substr(size)).size;
+  return text.substr(0, size);
+}
+
 bool is_white_space(std::uint32_t c) {
   return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F) || c == 0x85 || c == 0xA0 ||
          c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||

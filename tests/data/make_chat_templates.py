@@ -211,6 +211,13 @@ people|min(attribute='name')|length, ['b', 'A']|min, ['b', 'A']|min(true), ['a',
 'x'|truncate(9223372036854775807), 'abcdefgh'|truncate(5, leeway=9223372036854775807), 'abcdefgh'|truncate(3, true, '', 4), 'abcdefgh'|truncate(3, true, '', 5)
 'x'|truncate(-9223372036854775807 - 1)
 '7'.zfill(-9223372036854775807 - 1), '-7'.zfill(-9223372036854775807 - 1), '-7'.zfill(2), '+7'.zfill(3), ''.zfill(1)
+' a b c '.split(none, 1), ' a b c '.split(none, 0), ' a b '.split(none, 5), '  '.split(none, 0), ' a b c '.split(maxsplit=2), ' a '.split(none, 1)
+[{'a': 1}]|sort, {'k': {}}|dictsort(by='value'), [{'a': 1}]|groupby('b')|list|length, [{'a': 1}]|min, [{'a': 1}]|max, [none]|sort(attribute='x')
+[{'a': 1}, {'a': 2}]|sort
+[{'a': 1}, {'a': 2}]|max
+['b', 'A', 'a']|max, ['b', 'A', 'a']|min, ['b', 'B', 'a']|max, ['ä', 'Ä', 'A']|unique|list, ['b', 'B', 'a', 'A']|sort
+'éa'|first, 'aé'|last, ''|first is defined, ''|last is defined
+'%.2s|%.0s|%.9s|%5.1s|%.3r' % ('éab', 'ab', 'ab', 'éa', 'abc')
 """.strip("\n").split("\n")
 
 STATEMENTS = {
