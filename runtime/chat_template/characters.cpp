@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/chat_template/searching.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::jinja {
@@ -186,7 +187,7 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
     return most == 0 ? out : out + std::string(to);
   }
   for (; most != 0; --most) {
-    const auto found = text.find(from, position);
+    const auto found = find_first(text, from, position);
     if (found == std::string_view::npos) break;
     out += text.substr(position, found - position);
     out += to;

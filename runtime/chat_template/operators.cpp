@@ -6,6 +6,7 @@
 #include "runtime/chat_template/characters.hpp"
 #include "runtime/chat_template/operations.hpp"
 #include "runtime/chat_template/percent_format.hpp"
+#include "runtime/chat_template/searching.hpp"
 
 namespace troupe::jinja {
 namespace {
@@ -262,7 +263,7 @@ bool keys_have_order(budget& spent, const dict& entries) {
 bool contains(budget& spent, const value& container, const value& item) {
   if (const auto* text = container.string()) {
     if (!item.string()) return spent.fail(fmt::format("a string cannot hold '{}'", item.type_name())), false;
-    return spent.spend(text->size()) && text->find(*item.string()) != std::string::npos;
+    return spent.spend(text->size()) && find_first(*text, *item.string()) != std::string::npos;
   }
   if (const auto* entries = container.entries()) {
     if (!spent.spend(item.string() ? item.size() : 0)) return false;

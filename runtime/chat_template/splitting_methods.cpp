@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/chat_template/characters.hpp"
+#include "runtime/chat_template/searching.hpp"
 #include "runtime/chat_template/string_methods.hpp"
 
 namespace troupe::jinja {
@@ -62,7 +63,7 @@ value split(budget& spent, s self, a given) {
   parts out(spent);
   std::size_t position = 0;
   for (; most != 0; --most) {
-    const auto found = text.find(*separator, position);
+    const auto found = find_first(text, *separator, position);
     if (found == std::string_view::npos || !out.add(text.substr(position, found - position))) break;
     position = found + separator->size();
   }
@@ -103,8 +104,8 @@ value rsplit(budget& spent, s self, a given) {
   const std::string_view text = self;
   parts out(spent);
   auto end = text.size();
-  for (; most != 0 && end >= separator->size(); --most) {
-    const auto found = text.rfind(*separator, end - separator->size());
+  for (; most != 0; --most) {
+    const auto found = find_last(text, *separator, end);
     if (found == std::string_view::npos) break;
     const auto begin = found + separator->size();
     if (!out.add(text.substr(begin, end - begin))) break;
@@ -143,7 +144,7 @@ value splitlines(budget& spent, s self, a given) {
 value partition(budget& spent, s self, a given, bool last) {
   const auto* separator = given.text(spent, 0);
   if (!separator || separator->empty()) return spent.fail("partition() takes a string that is not empty");
-  const auto found = last ? self.rfind(*separator) : self.find(*separator);
+  const auto found = last ? find_last(self, *separator) : find_first(self, *separator);
   list parts{value::of(std::string()), value::of(std::string()), value::of(std::string())};
   if (found == std::string::npos) {
     parts[last ? 2 : 0] = value::of(self);
