@@ -75,11 +75,7 @@ value count(budget& spent, s self, a given) {
   if (!within) return value::of(std::int64_t{0});
   const auto text = within->text;
   if (wanted->empty()) return value::of(static_cast<std::int64_t>(count_characters(text)) + 1);
-  std::int64_t times = 0;
-  for (auto at = find_first(text, *wanted); at != std::string::npos;
-       at = find_first(text, *wanted, at + wanted->size()))
-    ++times;
-  return value::of(times);
+  return value::of(static_cast<std::int64_t>(count_of(text, *wanted)));
 }
 
 bool all_characters(s self, bool (*is)(std::uint32_t)) {

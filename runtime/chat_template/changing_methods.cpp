@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/chat_template/characters.hpp"
+#include "runtime/chat_template/searching.hpp"
 #include "runtime/chat_template/string_methods.hpp"
 
 namespace troupe::jinja {
@@ -20,9 +21,11 @@ value replace(budget& spent, s self, a given) {
   const auto* from = given.text(spent, 0);
   const auto* to = given.text(spent, 1);
   if (!from || !to) return spent.fail("replace() takes two strings");
-  const auto places = from->empty() ? self.size() + 1 : self.size() / from->size();
-  if (!spent.check_length(self.size() + (to->empty() ? 0 : places * to->size()))) return {};
-  auto out = replace_all(self, *from, *to, given.integer(spent, 2).value_or(-1));
+  const auto most = given.integer(spent, 2).value_or(-1);
+  auto places = from->empty() ? count_characters(self) + 1 : count_of(self, *from);
+  if (most >= 0) places = std::min(places, static_cast<std::size_t>(most));
+  if (!spent.check_length(self.size() - places * from->size() + places * to->size())) return {};
+  auto out = replace_all(self, *from, *to, most);
   spent.spend(out.size());
   return value::of(std::move(out));
 }

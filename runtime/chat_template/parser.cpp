@@ -244,9 +244,7 @@ class parser {
     defined.body = std::make_shared<const block>(outside_loops({end}));
     // A parameter of that name is one like others.
     const auto asks_for = [&](std::string_view name) {
-      return reader_.has_named(begin, name) &&
-             std::none_of(defined.parameters.begin(), defined.parameters.end(),
-                          [&](const macro::parameter& each) { return each.name == name; });
+      return reader_.has_named(begin, name) && !defined.has_parameter(name);
     };
     defined.takes_caller = asks_for("caller");
     defined.takes_more = asks_for("varargs");

@@ -47,4 +47,12 @@ std::size_t find_last(std::string_view text, std::string_view wanted, std::size_
   return from_back == 0 ? std::string_view::npos : text.size() - from_back;
 }
 
+std::size_t count_of(std::string_view text, std::string_view wanted) {
+  std::size_t times = 0;
+  for (auto at = find_first(text, wanted); at != std::string_view::npos;
+       at = find_first(text, wanted, at + wanted.size()))
+    ++times;
+  return times;
+}
+
 }  // namespace troupe::jinja

@@ -218,6 +218,18 @@ people|min(attribute='name')|length, ['b', 'A']|min, ['b', 'A']|min(true), ['a',
 ['b', 'A', 'a']|max, ['b', 'A', 'a']|min, ['b', 'B', 'a']|max, ['ä', 'Ä', 'A']|unique|list, ['b', 'B', 'a', 'A']|sort
 'éa'|first, 'aé'|last, ''|first is defined, ''|last is defined
 '%.2s|%.0s|%.9s|%5.1s|%.3r' % ('éab', 'ab', 'ab', 'éa', 'abc')
+1e400, -1e400, 1e-400, 5|round(-400), -5.5|round(-400), 1.25|round(400), 1234.5|round(-2, 'floor')
+1.25|round(400, 'ceil')
+5|round(-400, 'ceil')
+1.5 is odd, 1.0 is odd, -1 is odd, -2.0 is even, 2.5 is even, true is odd
+none is lower, 5 is lower, ['a'] is lower, ['A'] is upper, none is upper, true is lower, missing is lower, 1e300 is lower
+n[1:]
+i[1:]
+missing[1:]
+('a' * 5)|replace('a', 'bb', 2), 'aXbX'.replace('X', 'YY', 0), 'éa'.replace('', '-'), 'aaa'.replace('aa', 'b')
+dict(a=1, a=2)
+dict(a=1, **{'a': 2})
+{'b': 1}.a()
 """.strip("\n").split("\n")
 
 STATEMENTS = {
@@ -289,6 +301,8 @@ STATEMENTS = {
     "parameters named varargs and kwargs": "{% macro f(kwargs) %}{{ kwargs }}{% endmacro %}{{ f('A') }}{% macro g(varargs, a=1) %}{{ varargs }}{{ a }}{{ kwargs }}{% endmacro %}{{ g('B') }}{{ g('C', 2, z=3) }}",
     "more than a parameter named varargs": "{% macro f(varargs) %}{{ varargs }}{% endmacro %}{{ f(1, 2) }}",
     "another name than a parameter named kwargs": "{% macro f(kwargs) %}{{ kwargs }}{% endmacro %}{{ f(1, z=2) }}",
+    "macros held in a mapping": "{% macro f(x) %}<{{ x }}>{% endmacro %}{% set m = {'f': f, 'get': f, 'g': namespace(h=f)} %}{{ m.f(1) }}{{ m['f'](2) }}{{ m.g.h(3) }}{{ m.get('z') }}",
+    "a macro's argument given twice": "{% macro f(x) %}{{ x }}{% endmacro %}{{ f(x=1, x=2) }}",
     "nested targets": "{% for a, (b, c) in [(1, (2, 3))] %}{{ a }}{{ b }}{{ c }}{% endfor %}{% for (a, b) in [[4, 5]] %}{{ a }}{{ b }}{% endfor %}{% set (a, b) = (6, 7) %}{{ a }}{{ b }}{% set x, (y, z) = 1, 'pq' %}{{ x }}{{ y }}{{ z }}",
     "nested targets that do not fit": "{% for a, (b, c) in [(1, 2)] %}{% endfor %}",
     "namespaces in lists": "{% set ns = namespace(role='system', content='x') %}{% for m in [ns] + people %}{{ m.role }}{{ m.name }};{% endfor %}{% set ns.l = [ns] %}{{ ns.l[0].l[0].content }}{% set ns.n = namespace(q=1) %}{{ ns.n.q }}",

@@ -171,6 +171,8 @@ TEST(chat_template, stops_at_the_output_limit) {
             std::string::npos);
   EXPECT_NE(failure("{{ ('a' * 900).replace('a', 'bb') }}", limits).find("too long"), std::string::npos);
   EXPECT_NE(failure("{{ 'a' * 9000000000000000000 }}").find("too long"), std::string::npos);
+  EXPECT_EQ(failure("{{ ('a' * 900).replace('b', 'ccc')|length }}", limits), "rendered: 900");
+  EXPECT_EQ(failure("{{ ('a' * 900).replace('a', 'bb', 100)|length }}", limits), "rendered: 1000");
 }
 
 TEST(chat_template, stops_where_a_list_or_a_padding_gets_too_long) {
