@@ -62,7 +62,8 @@ value contain(budget& spent, list items, bool tuple) {
 }
 
 value contain(budget& spent, dict entries) {
-  if (!spent.spend(entries.entries().size())) return {};
+  constexpr std::size_t of_an_entry = 64;  // a key, a value and a place in the index for each
+  if (!spent.spend(of_an_entry * entries.entries().size())) return {};
   auto made = value::of(std::move(entries));
   return made ? std::move(*made) : spent.fail("a mapping is nested too deeply, or holds a loop");
 }
@@ -71,8 +72,11 @@ std::shared_ptr<const list> iterate(budget& spent, const value& over) {
   if (const auto* sequence = over.get<value::sequence>()) return sequence->items;
   auto items = std::make_shared<list>();
   if (const auto* text = over.string()) {
-    if (!spent.spend(256 * text->size() / 16)) return items;  // a value for every character
-    for (const auto character : characters(*text)) items->push_back(value::of(std::string(character)));
+    constexpr std::size_t of_a_character = 128;  // a value for each
+    if (!spent.spend(of_a_character * count_characters(*text))) return items;
+    for_each_character(*text, [&](std::string_view character, std::uint32_t) {
+      items->push_back(value::of(std::string(character)));
+    });
   } else if (const auto* entries = over.entries()) {
     if (!spent.spend(16 * over.size())) return items;
     for (const auto& [key, item] : entries->entries()) items->push_back(value_of(key));
@@ -83,7 +87,7 @@ std::shared_ptr<const list> iterate(budget& spent, const value& over) {
 }
 
 value subscript(budget& spent, const value& over, const value& index) {
-  if (!spent.spend()) return {};
+  if (!spent.spend(index.string() ? index.size() : 0)) return {};
   const auto name = to_text(spent, index);
   if (over.is_undefined()) return spent.fail(fmt::format("'{}' is undefined", over.get<undefined>()->name));
   if (const auto* entries = over.entries()) {
@@ -105,7 +109,7 @@ value subscript(budget& spent, const value& over, const value& index) {
 }
 
 value attribute(budget& spent, const value& over, std::string_view name) {
-  if (!spent.spend()) return {};
+  if (!spent.spend(name.size())) return {};
   if (const auto* missing = over.get<undefined>()) {
     return spent.fail(fmt::format("'{}' is undefined, and has no '{}'", missing->name, name));
   }

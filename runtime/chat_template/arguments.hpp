@@ -48,6 +48,7 @@ struct arguments {
     if (!given->string()) spent.fail("an argument must be a string");
     return given->string();
   }
+  std::size_t count() const { return positional.size() + named.size(); }
   // The arguments after the first `count` positional ones.
   arguments after(std::size_t count) const {
     arguments rest;

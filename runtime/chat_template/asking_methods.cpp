@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/chat_template/characters.hpp"
+#include "runtime/chat_template/searching.hpp"
 #include "runtime/chat_template/string_methods.hpp"
 
 namespace troupe::jinja {
@@ -43,7 +44,7 @@ value has_affix(budget& spent, s self, a given, bool front) {
   const auto* wanted = given.find(0);
   const auto within = part_of(spent, self, given);
   const auto matches = [&](const value& one) {
-    return one.string() && within &&
+    return one.string() && within && spent.spend(std::min(one.size(), within->text.size())) &&
            (front ? within->text.starts_with(*one.string()) : within->text.ends_with(*one.string()));
   };
   if (wanted && wanted->string()) return value::truth(matches(*wanted));
@@ -56,7 +57,7 @@ value find(budget& spent, s self, a given, bool last) {
   if (!wanted) return spent.fail("find() takes a string");
   const auto within = part_of(spent, self, given);
   if (!within) return value::of(std::int64_t{-1});
-  const auto found = last ? within->text.rfind(*wanted) : within->text.find(*wanted);
+  const auto found = last ? find_last(within->text, *wanted) : find_first(within->text, *wanted);
   if (found == std::string::npos) return value::of(std::int64_t{-1});
   return value::of(
       static_cast<std::int64_t>(count_characters(std::string_view(self).substr(0, within->begin + found))));
@@ -74,10 +75,7 @@ value count(budget& spent, s self, a given) {
   if (!within) return value::of(std::int64_t{0});
   const auto text = within->text;
   if (wanted->empty()) return value::of(static_cast<std::int64_t>(count_characters(text)) + 1);
-  std::int64_t times = 0;
-  for (auto at = text.find(*wanted); at != std::string::npos; at = text.find(*wanted, at + wanted->size()))
-    ++times;
-  return value::of(times);
+  return value::of(static_cast<std::int64_t>(count_of(text, *wanted)));
 }
 
 bool all_characters(s self, bool (*is)(std::uint32_t)) {

@@ -1,10 +1,12 @@
 // A parsed template. Chains (a + b + c, a.b.c|f, if/elif) are flat, so that only real nesting makes the tree
 // deep.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -94,6 +96,10 @@ struct macro {
   std::vector<parameter> parameters;
   std::shared_ptr<const block> body;
   // Whether the body speaks of what Jinja then lets it be called with beside the parameters.
+  bool has_parameter(std::string_view called) const {
+    return std::any_of(parameters.begin(), parameters.end(),
+                       [&](const parameter& each) { return each.name == called; });
+  }
   bool takes_caller = false;
   bool takes_more = false;   // varargs
   bool takes_named = false;  // kwargs

@@ -38,6 +38,7 @@ value evaluator::call_macro(const closure& called, const arguments& given) {
 }
 
 bool evaluator::accepts(const macro& called, const arguments& given) {
+  if (!spent_.spend(called.parameters.size() * given.named.size())) return false;
   if (given.positional.size() > called.parameters.size() && !called.takes_more) {
     spent_.fail(fmt::format("the macro '{}' takes {} arguments", called.name, called.parameters.size()));
     return false;
@@ -62,11 +63,7 @@ bool evaluator::accepts(const macro& called, const arguments& given) {
 
 // What a macro gets that it has no parameter for.
 void evaluator::set_others(const macro& called, const arguments& given) {
-  const auto is_parameter = [&](const std::string& name) {
-    return std::any_of(called.parameters.begin(), called.parameters.end(),
-                       [&](const macro::parameter& each) { return each.name == name; });
-  };
-  if (called.takes_caller && !is_parameter("caller")) {
+  if (called.takes_caller) {
     const auto* caller = given.find("caller");
     scope_.set("caller", caller ? *caller : value::missing("caller"));
   }
@@ -79,7 +76,7 @@ void evaluator::set_others(const macro& called, const arguments& given) {
   if (called.takes_named) {
     std::vector<dict::entry> named;
     for (const auto& [name, argument] : given.named)
-      if (!is_parameter(name) && name != "caller") named.emplace_back(name, argument);
+      if (!called.has_parameter(name) && name != "caller") named.emplace_back(name, argument);
     scope_.set("kwargs", contain(spent_, dict(std::move(named))));
   }
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/chat_template/characters.hpp"
+#include "runtime/chat_template/searching.hpp"
 #include "runtime/chat_template/string_methods.hpp"
 
 namespace troupe::jinja {
@@ -20,9 +21,11 @@ value replace(budget& spent, s self, a given) {
   const auto* from = given.text(spent, 0);
   const auto* to = given.text(spent, 1);
   if (!from || !to) return spent.fail("replace() takes two strings");
-  const auto places = from->empty() ? self.size() + 1 : self.size() / from->size();
-  if (!spent.check_length(self.size() + (to->empty() ? 0 : places * to->size()))) return {};
-  auto out = replace_all(self, *from, *to, given.integer(spent, 2).value_or(-1));
+  const auto most = given.integer(spent, 2).value_or(-1);
+  auto places = from->empty() ? count_characters(self) + 1 : count_of(self, *from);
+  if (most >= 0) places = std::min(places, static_cast<std::size_t>(most));
+  if (!spent.check_length(self.size() - places * from->size() + places * to->size())) return {};
+  auto out = replace_all(self, *from, *to, most);
   spent.spend(out.size());
   return value::of(std::move(out));
 }
@@ -61,21 +64,24 @@ value padded(budget& spent, s self, a given, std::size_t (*left)(std::size_t mis
   const auto size = count_characters(self);
   if (*width <= static_cast<std::int64_t>(size)) return value::of(self);
   const auto wanted = static_cast<std::size_t>(*width);
-  if (!spent.check_length(wanted) || !spent.spend(wanted)) return {};
   const auto one = fill ? *fill : std::string(" ");
+  if (!spent.check_length(wanted) || !spent.check_length(self.size() + (wanted - size) * one.size()) ||
+      !spent.spend(wanted * one.size()))
+    return {};
   const auto before = left(wanted - size, wanted);
   std::string out;
   for (std::size_t done = 0; done < before; ++done) out += one;
   out += self;
   for (auto done = before; done < wanted - size; ++done) out += one;
-  return spent.check_length(out.size()) ? value::of(std::move(out)) : value();
+  return value::of(std::move(out));
 }
 
 value zfill(budget& spent, s self, a given) {
+  const auto width = given.integer(spent, 0).value_or(0);
+  if (width <= static_cast<std::int64_t>(count_characters(self))) return value::of(self);
   const bool sign = !self.empty() && (self[0] == '+' || self[0] == '-');
   arguments padding;
-  padding.positional = {value::of(given.integer(spent, 0).value_or(0) - (sign ? 1 : 0)),
-                        value::of(std::string("0"))};
+  padding.positional = {value::of(width - (sign ? 1 : 0)), value::of(std::string("0"))};
   const auto digits = padded(spent, self.substr(sign ? 1 : 0), padding,
                              [](std::size_t missing, std::size_t) { return missing; });
   if (spent.failed()) return {};

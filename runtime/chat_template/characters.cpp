@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/chat_template/searching.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::jinja {
@@ -88,6 +89,12 @@ std::size_t count_characters(std::string_view text) {
   std::size_t count = 0;
   for_each_character(text, [&count](std::string_view, std::uint32_t) { ++count; });
   return count;
+}
+
+std::string_view first_characters(std::string_view text, std::size_t most) {
+  std::size_t size = 0;
+  for (; most > 0 && size < text.size(); --most) size += first_utf8_unit(text.substr(size)).size;
+  return text.substr(0, size);
 }
 
 bool is_white_space(std::uint32_t c) {
@@ -180,7 +187,7 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
     return most == 0 ? out : out + std::string(to);
   }
   for (; most != 0; --most) {
-    const auto found = text.find(from, position);
+    const auto found = find_first(text, from, position);
     if (found == std::string_view::npos) break;
     out += text.substr(position, found - position);
     out += to;

@@ -24,6 +24,7 @@ void for_each_character(std::string_view text, F f) {
 
 std::vector<std::string_view> characters(std::string_view text);
 std::size_t count_characters(std::string_view text);
+std::string_view first_characters(std::string_view text, std::size_t most);
 
 bool is_white_space(std::uint32_t code_point);     // str.isspace()
 bool is_word_character(std::uint32_t code_point);  // \w of regular expressions

@@ -27,10 +27,9 @@ class evaluator {
   flow execute(const block& statements, std::string& out);
   flow execute_one(const statement& one, std::string& out);
   flow if_else(const statement& one, std::string& out);
-  void for_loop(const statement& one, std::string& out);
+  flow for_loop(const statement& one, std::string& out);
   flow round(const statement& one, const value& loop, const value& item, std::string& out);
   std::shared_ptr<const list> loop_items(const statement& one);
-  void filter_block(const statement& one, std::string& out);
   void call_block(const statement& one, std::string& out);
   value closed_over(const macro& defined);
   flow with_block(const statement& one, std::string& out);

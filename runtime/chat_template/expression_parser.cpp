@@ -3,7 +3,9 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "runtime/chat_template/library.hpp"
@@ -227,7 +229,9 @@ class expression_parser {
   expression_type real() {
     double number = 0;
     const auto text = reader_.next().text;
-    std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto failure = std::from_chars(text.data(), text.data() + text.size(), number).ec;
+    // Infinite, or next to nothing: from_chars() does not say which.
+    if (failure == std::errc::result_out_of_range) number = std::strtod(std::string(text).c_str(), nullptr);
     return literal(value(value::variant(number)));
   }
 

@@ -1,11 +1,39 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "runtime/chat_template/evaluator.hpp"
 #include "runtime/chat_template/library.hpp"
 
 namespace troupe::jinja {
 
 using kind = expression::kind;
+namespace {
+
+// Whether x.name(...) calls what x holds, such as a macro. In a mapping, what it has a method for comes
+// first.
+bool holds(const value& self, std::string_view name) {
+  static constexpr std::string_view methods[] = {"clear", "copy",    "fromkeys",   "get",    "items", "keys",
+                                                 "pop",   "popitem", "setdefault", "update", "values"};
+  if (self.get<name_space*>()) return true;
+  const auto* entries = self.entries();
+  return entries && entries->find(name) &&
+         std::find(std::begin(methods), std::end(methods), name) == std::end(methods);
+}
+
+bool names_repeat(const arguments& given) {
+  if (given.named.size() < 2) return false;
+  std::vector<std::string_view> names;
+  for (const auto& [name, argument] : given.named) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) != names.end();
+}
+
+}  // namespace
 
 value evaluator::evaluate(const expression& node) {
   const budget::level level(spent_);
@@ -116,8 +144,7 @@ value evaluator::postfix(const expression& node) {
   for (std::size_t at = 0; at < node.steps.size() && !spent_.failed(); ++at) {
     const auto& one = node.steps[at];
     const bool called = at + 1 < node.steps.size() && node.steps[at + 1].what == what::call;
-    // x.name(...) is a method of strings, lists and mappings; in a namespace it may be a macro.
-    if (one.what == what::attribute && called && !current.get<name_space*>()) {
+    if (one.what == what::attribute && called && !holds(current, one.name)) {
       current = call_method(spent_, current, one.name, evaluate_arguments(node.steps[++at].arguments));
     } else {
       current = step(current, one);
@@ -139,13 +166,13 @@ value evaluator::step(const value& over, const expression::step& one) {
     case what::call:
       return call(over, evaluate_arguments(one.arguments));
     case what::filter: {
-      const auto given = evaluate_arguments(one.arguments);
-      return spent_.failed() ? value() : call_filter(spent_, one.name, over, given);
+      auto given = evaluate_arguments(one.arguments);
+      return spent_.failed() ? value() : call_filter(spent_, one.name, over, std::move(given));
     }
     default: {
-      const auto given = evaluate_arguments(one.arguments);
+      auto given = evaluate_arguments(one.arguments);
       return value::truth(!spent_.failed() &&
-                          call_test(spent_, one.name, over, given) == (one.what == what::test));
+                          call_test(spent_, one.name, over, std::move(given)) == (one.what == what::test));
     }
   }
 }
@@ -192,6 +219,7 @@ arguments evaluator::evaluate_arguments(const std::vector<argument>& given) {
       made.named.emplace_back(one.name, std::move(evaluated));
     }
   }
+  if (names_repeat(made)) spent_.fail("an argument is given twice");
   return made;
 }
 

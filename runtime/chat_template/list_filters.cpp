@@ -13,11 +13,16 @@ namespace {
 using v = const value&;
 using a = const arguments&;
 
+// Of a text without a value for each of its characters.
 value first(budget& spent, v input, a) {
+  if (const auto* text = input.string(); text && !text->empty())
+    return value::of(text->substr(0, first_utf8_unit(*text).size));
   const auto items = iterate(spent, input);
   return items->empty() ? value::missing("first item") : items->front();
 }
 value last(budget& spent, v input, a) {
+  if (const auto* text = input.string(); text && !text->empty())
+    return value::of(std::string(characters(*text).back()));
   const auto items = iterate(spent, input);
   return items->empty() ? value::missing("last item") : items->back();
 }
@@ -60,10 +65,11 @@ value map_items(budget& spent, v input, a given) {
   if (path && (name || given.named.size() > (preset ? 2 : 1)))
     return spent.fail("map takes a filter's name or an attribute");
   if (!path && !name) return spent.fail("map takes a filter's name or an attribute");
+  const auto passed_on = given.after(1);
   list out;
   for (const auto& item : *all) {
-    if (!spent.spend()) return {};
-    auto mapped = path ? attribute_path(spent, item, *path) : call_filter(spent, *name, item, given.after(1));
+    if (!spent.spend(16 * passed_on.count())) return {};
+    auto mapped = path ? attribute_path(spent, item, *path) : call_filter(spent, *name, item, passed_on);
     if (path && preset && mapped.is_undefined()) mapped = *preset;
     out.push_back(std::move(mapped));
   }
@@ -79,11 +85,12 @@ value choose(budget& spent, v input, a given, bool by_attribute, bool wanted) {
   if (!all->empty() && by_attribute && !path)
     return spent.fail("selectattr and rejectattr take an attribute");
   if (!name && !given.named.empty()) return spent.fail("a test's arguments without a test");
+  const auto passed_on = given.after(at + 1);
   list out;
   for (const auto& item : *all) {
-    if (!spent.spend()) return {};
+    if (!spent.spend(16 * passed_on.count())) return {};
     const auto tested = by_attribute ? attribute_path(spent, item, *path) : item;
-    const bool holds = name ? call_test(spent, *name, tested, given.after(at + 1)) : tested.truthy();
+    const bool holds = name ? call_test(spent, *name, tested, passed_on) : tested.truthy();
     if (holds == wanted) out.push_back(item);
   }
   return contain(spent, std::move(out));
@@ -169,10 +176,15 @@ value extreme(budget& spent, v input, a given, int sign) {
   const auto key_of_item = [&](v item) {
     return sort_key(spent, item, given.find(1), given.truth(0, false));
   };
-  const value* best = &all->front();
-  for (const auto& item : *all)
-    if (spent.spend() && sign * compare(spent, key_of_item(item), key_of_item(*best)) > 0) best = &item;
-  return *best;
+  auto best = all->front();
+  auto best_key = key_of_item(best);
+  for (auto item = all->begin() + 1; item != all->end() && spent.spend(); ++item) {
+    auto key = key_of_item(*item);
+    if (sign * compare(spent, key, best_key) <= 0) continue;
+    best = *item;
+    best_key = std::move(key);
+  }
+  return best;
 }
 
 value sum(budget& spent, v input, a given) {
@@ -207,14 +219,17 @@ value attribute_path(budget& spent, v item, const value& path) {
 }
 
 value sort_key(budget& spent, const value& item, const value* path, bool case_sensitive) {
-  const auto key = path && !path->is_none() ? attribute_path(spent, item, *path) : item;
-  return key.string() && !case_sensitive ? value::of(to_lower(*key.string())) : key;
+  auto key = path && !path->is_none() ? attribute_path(spent, item, *path) : item;
+  if (!key.string() || case_sensitive || !spent.spend(key.size())) return key;
+  auto lowered = to_lower(*key.string());
+  return lowered == *key.string() ? key : value::of(std::move(lowered));
 }
 
 std::vector<std::pair<value, value>> sorted_by_key(budget& spent, std::vector<std::pair<value, value>> keyed,
                                                    bool reverse) {
-  // One comparison of each key with the first shows what has no order, before sorting relies on one.
-  for (const auto& [key, item] : keyed) compare(spent, key, keyed.front().first);
+  // One comparison of each key with the first shows what has no order, before sorting relies on one. A key
+  // that is alone needs none.
+  for (std::size_t at = 1; at < keyed.size(); ++at) compare(spent, keyed[at].first, keyed.front().first);
   if (spent.failed()) return {};
   std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& left, const auto& right) {
     const int order = compare(spent, left.first, right.first);

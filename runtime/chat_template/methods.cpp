@@ -15,6 +15,7 @@ value mapping_method(budget& spent, const dict& self, std::string_view name, a g
   if (name == "copy") return contain(spent, self);
   if (name == "get") {
     const auto* wanted = given.find(0);
+    if (wanted && wanted->string() && !spent.spend(wanted->size())) return {};
     const auto key = wanted ? key_of(*wanted) : std::nullopt;
     const auto* found = key ? self.find(*key) : nullptr;
     const auto* preset = given.find(1);

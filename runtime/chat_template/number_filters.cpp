@@ -87,7 +87,7 @@ value absolute(budget& spent, v input, a) {
 double rounded(double number, std::int64_t places) {
   if (places < 0) {
     const double unit = std::pow(10.0, static_cast<double>(-places));
-    return std::nearbyint(number / unit) * unit;
+    return std::isinf(unit) ? std::copysign(0.0, number) : std::nearbyint(number / unit) * unit;
   }
   const auto text = fmt::format("{:.{}f}", number, places);
   double out = 0;
@@ -111,6 +111,7 @@ value round(budget& spent, v input, a given) {
     return spent.fail("round: the method must be 'common', 'ceil' or 'floor'");
   const double unit = std::pow(10.0, static_cast<double>(places));
   const double scaled = *number * unit;
+  if (unit == 0 || !std::isfinite(scaled)) return spent.fail("a number gets too large");
   return value(value::variant((*method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit));
 }
 

@@ -11,7 +11,8 @@ namespace troupe::jinja {
 
 value apply(budget& spent, expression::op op, const value& left, const value& right);
 bool equal(budget& spent, const value& left, const value& right);
-// Negative, zero or positive. Errors: values without an order.
+// Negative, zero or positive. Errors: values without an order. Zero once something has failed: a sort that is
+// under way keeps one order to the end.
 int compare(budget& spent, const value& left, const value& right);
 // Whether the keys are all strings or all numbers. Errors: they are not, and have no order.
 bool keys_have_order(budget& spent, const dict& entries);

@@ -6,6 +6,7 @@
 #include "runtime/chat_template/characters.hpp"
 #include "runtime/chat_template/operations.hpp"
 #include "runtime/chat_template/percent_format.hpp"
+#include "runtime/chat_template/searching.hpp"
 
 namespace troupe::jinja {
 namespace {
@@ -159,6 +160,31 @@ std::optional<int> compare_large(const value& left, const value& right) {
   return sign(*a) * (order > 0 ? 1 : order < 0 ? -1 : 0);
 }
 
+// As compare(), but for what it makes of values that it could not look at to the end.
+int order_of(budget& spent, const value& left, const value& right) {
+  if (const auto order = compare_large(left, right)) return *order;
+  if (left.is_number() && right.is_number()) {
+    const auto a = left.integer();
+    const auto b = right.integer();
+    if (a && b) return *a < *b ? -1 : *a > *b;
+    return *left.number() < *right.number() ? -1 : *left.number() > *right.number();
+  }
+  if (left.string() && right.string()) {
+    spent.spend(std::min(left.size(), right.size()));
+    return left.string()->compare(*right.string());
+  }
+  if (left.items() && right.items() && is_tuple(left) == is_tuple(right)) {
+    const auto common = std::min(left.size(), right.size());
+    for (std::size_t at = 0; at < common && spent.spend(); ++at) {
+      if (equal(spent, (*left.items())[at], (*right.items())[at])) continue;
+      return order_of(spent, (*left.items())[at], (*right.items())[at]);
+    }
+    return left.size() < right.size() ? -1 : left.size() > right.size();
+  }
+  spent.fail(fmt::format("'{}' and '{}' have no order", left.type_name(), right.type_name()));
+  return 0;
+}
+
 bool equal_items(budget& spent, const list& left, const list& right) {
   if (left.size() != right.size()) return false;
   for (std::size_t at = 0; at < left.size() && spent.spend(); ++at) {
@@ -223,27 +249,8 @@ bool equal(budget& spent, const value& left, const value& right) {
 }
 
 int compare(budget& spent, const value& left, const value& right) {
-  if (const auto order = compare_large(left, right)) return *order;
-  if (left.is_number() && right.is_number()) {
-    const auto a = left.integer();
-    const auto b = right.integer();
-    if (a && b) return *a < *b ? -1 : *a > *b;
-    return *left.number() < *right.number() ? -1 : *left.number() > *right.number();
-  }
-  if (left.string() && right.string()) {
-    spent.spend(std::min(left.size(), right.size()));
-    return left.string()->compare(*right.string());
-  }
-  if (left.items() && right.items() && is_tuple(left) == is_tuple(right)) {
-    const auto common = std::min(left.size(), right.size());
-    for (std::size_t at = 0; at < common && spent.spend(); ++at) {
-      if (equal(spent, (*left.items())[at], (*right.items())[at])) continue;
-      return compare(spent, (*left.items())[at], (*right.items())[at]);
-    }
-    return left.size() < right.size() ? -1 : left.size() > right.size();
-  }
-  spent.fail(fmt::format("'{}' and '{}' have no order", left.type_name(), right.type_name()));
-  return 0;
+  const int order = order_of(spent, left, right);
+  return spent.failed() ? 0 : order;
 }
 
 bool keys_have_order(budget& spent, const dict& entries) {
@@ -256,11 +263,12 @@ bool keys_have_order(budget& spent, const dict& entries) {
 bool contains(budget& spent, const value& container, const value& item) {
   if (const auto* text = container.string()) {
     if (!item.string()) return spent.fail(fmt::format("a string cannot hold '{}'", item.type_name())), false;
-    return spent.spend(text->size()) && text->find(*item.string()) != std::string::npos;
+    return spent.spend(text->size()) && find_first(*text, *item.string()) != std::string::npos;
   }
   if (const auto* entries = container.entries()) {
+    if (!spent.spend(item.string() ? item.size() : 0)) return false;
     const auto key = key_of(item);
-    return spent.spend() && key && entries->find(*key) != nullptr;
+    return key && entries->find(*key) != nullptr;
   }
   if (const auto* items = container.items()) {
     for (const auto& one : *items) {

@@ -242,9 +242,13 @@ class parser {
   std::shared_ptr<const macro> with_body(macro defined, std::string_view end) {
     const auto begin = reader_.position();
     defined.body = std::make_shared<const block>(outside_loops({end}));
-    defined.takes_caller = reader_.has_named(begin, "caller");
-    defined.takes_more = reader_.has_named(begin, "varargs");
-    defined.takes_named = reader_.has_named(begin, "kwargs");
+    // A parameter of that name is one like others.
+    const auto asks_for = [&](std::string_view name) {
+      return reader_.has_named(begin, name) && !defined.has_parameter(name);
+    };
+    defined.takes_caller = asks_for("caller");
+    defined.takes_more = asks_for("varargs");
+    defined.takes_named = asks_for("kwargs");
     end_tag(end);
     return std::make_shared<const macro>(std::move(defined));
   }

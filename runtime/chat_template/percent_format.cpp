@@ -121,15 +121,15 @@ class percent_formatter {
     if (spent_.failed()) return {};
     if (std::string_view("diuxXo").find(how.type) != std::string_view::npos) return whole(how, given);
     if (std::string_view("eEfFgG").find(how.type) != std::string_view::npos) return real(how, given);
-    if (how.type == 's' || how.type == 'r') {
-      auto text = how.type == 'r' && given.string() ? python_repr(*given.string()) : to_text(spent_, given);
-      if (how.precision && count_characters(text) > *how.precision) {
-        const auto all = characters(text);
-        text = text.substr(0, static_cast<std::size_t>(all[*how.precision].data() - text.data()));
-      }
-      return pad(how, {}, text, false);
-    }
+    if (how.type == 's' || how.type == 'r') return text(how, given);
     return spent_.fail(fmt::format("a format has the conversion '%{}'", how.type)), std::string();
+  }
+
+  std::string text(const conversion& how, const value& given) {
+    if (!spent_.spend(given.size())) return {};
+    auto printed = how.type == 'r' && given.string() ? python_repr(*given.string()) : to_text(spent_, given);
+    if (how.precision) printed.resize(first_characters(printed, *how.precision).size());
+    return pad(how, {}, printed, false);
   }
 
   std::string whole(const conversion& how, const value& given) {

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/chat_template/characters.hpp"
+#include "runtime/chat_template/searching.hpp"
 #include "runtime/chat_template/string_methods.hpp"
 
 namespace troupe::jinja {
@@ -11,9 +14,31 @@ namespace {
 using a = const arguments&;
 using s = const std::string&;
 
-// str.split() without a separator: by runs of white space.
-list words(std::string_view text, std::int64_t most) {
-  list out;
+// Parts of a text, paid for as they are made: each is a value of its own, which takes far more room than what
+// it was cut out of.
+class parts {
+ public:
+  explicit parts(budget& spent) : spent_(spent) {}
+
+  // False: no more.
+  bool add(std::string_view text) {
+    constexpr std::size_t of_a_step = 8;
+    if (spent_.failed() || (made_.size() % of_a_step == 0 && !spent_.spend())) return false;
+    made_.push_back(value::of(std::string(text)));
+    return true;
+  }
+  void reverse() { std::reverse(made_.begin(), made_.end()); }
+  value as_list() { return spent_.failed() ? value() : contain(spent_, std::move(made_)); }
+
+ private:
+  budget& spent_;
+  list made_;
+};
+
+// str.split() without a separator: by runs of white space. What is left of a text that is split no further
+// keeps the white space at its end.
+value words(budget& spent, std::string_view text, std::int64_t most) {
+  parts out(spent);
   for (text = strip(text, side::left); !text.empty(); text = strip(text, side::left)) {
     std::size_t end = 0;
     while (most != 0 && end < text.size()) {
@@ -21,34 +46,33 @@ list words(std::string_view text, std::int64_t most) {
       if (is_white_space(code_point_of(text.substr(end, size)))) break;
       end += size;
     }
-    if (most == 0) end = strip(text, side::right).size();
+    if (most == 0) end = text.size();
     if (most > 0) --most;
-    out.push_back(value::of(std::string(text.substr(0, end))));
+    if (!out.add(text.substr(0, end))) break;
     text.remove_prefix(end);
   }
-  return out;
+  return out.as_list();
 }
 
 value split(budget& spent, s self, a given) {
   const auto* separator = given.text(spent, 0);
   auto most = given.integer(spent, 1).value_or(-1);
-  if (!separator) return contain(spent, words(self, most));
+  if (!separator) return words(spent, self, most);
   if (separator->empty()) return spent.fail("empty separator");
-  list out;
+  const std::string_view text = self;
+  parts out(spent);
   std::size_t position = 0;
   for (; most != 0; --most) {
-    const auto found = self.find(*separator, position);
-    if (found == std::string::npos) break;
-    out.push_back(value::of(self.substr(position, found - position)));
+    const auto found = find_first(text, *separator, position);
+    if (found == std::string_view::npos || !out.add(text.substr(position, found - position))) break;
     position = found + separator->size();
   }
-  out.push_back(value::of(self.substr(position)));
-  if (!spent.spend(16 * out.size())) return {};
-  return contain(spent, std::move(out));
+  out.add(text.substr(position));
+  return out.as_list();
 }
 
 // The same from the right: what is left of the last words is one text, white space before it included.
-list last_words(std::string_view text, std::int64_t most) {
+value last_words(budget& spent, std::string_view text, std::int64_t most) {
   std::vector<std::string_view> all;
   std::size_t begin = 0, at = 0;
   const auto finish = [&] {
@@ -62,33 +86,34 @@ list last_words(std::string_view text, std::int64_t most) {
   });
   finish();
   const auto kept = std::min(static_cast<std::size_t>(most), all.size());
-  list out;
+  parts out(spent);
   if (const auto left = all.size() - kept; left > 0) {
     const auto end = static_cast<std::size_t>(all[left - 1].data() - text.data()) + all[left - 1].size();
-    out.push_back(value::of(std::string(text.substr(0, end))));
+    out.add(text.substr(0, end));
   }
   for (auto word = all.end() - static_cast<std::ptrdiff_t>(kept); word != all.end(); ++word)
-    out.push_back(value::of(std::string(*word)));
-  return out;
+    if (!out.add(*word)) break;
+  return out.as_list();
 }
 
 value rsplit(budget& spent, s self, a given) {
   const auto* separator = given.text(spent, 0);
   auto most = given.integer(spent, 1).value_or(-1);
-  if (!separator) return contain(spent, most < 0 ? words(self, most) : last_words(self, most));
+  if (!separator) return most < 0 ? words(spent, self, most) : last_words(spent, self, most);
   if (separator->empty()) return spent.fail("empty separator");
-  list out;
-  auto end = self.size();
-  for (; most != 0 && end >= separator->size(); --most) {
-    const auto found = self.rfind(*separator, end - separator->size());
-    if (found == std::string::npos) break;
-    out.push_back(value::of(self.substr(found + separator->size(), end - found - separator->size())));
+  const std::string_view text = self;
+  parts out(spent);
+  auto end = text.size();
+  for (; most != 0; --most) {
+    const auto found = find_last(text, *separator, end);
+    if (found == std::string_view::npos) break;
+    const auto begin = found + separator->size();
+    if (!out.add(text.substr(begin, end - begin))) break;
     end = found;
   }
-  out.push_back(value::of(self.substr(0, end)));
-  std::reverse(out.begin(), out.end());
-  if (!spent.spend(16 * out.size())) return {};
-  return contain(spent, std::move(out));
+  out.add(text.substr(0, end));
+  out.reverse();
+  return out.as_list();
 }
 
 bool breaks_line(std::uint32_t c) {
@@ -97,29 +122,29 @@ bool breaks_line(std::uint32_t c) {
 
 value splitlines(budget& spent, s self, a given) {
   const bool keep = given.truth(0, false);
-  list out;
+  const std::string_view text = self;
+  parts out(spent);
   std::size_t begin = 0, at = 0;
-  for_each_character(self, [&](std::string_view character, std::uint32_t code_point) {
+  for_each_character(text, [&](std::string_view character, std::uint32_t code_point) {
     const auto after = at + character.size();
-    const bool begins_pair = code_point == '\r' && self.compare(after, 1, "\n") == 0;
-    const bool ends_pair = code_point == '\n' && at > 0 && self[at - 1] == '\r';
+    const bool begins_pair = code_point == '\r' && text.substr(after).starts_with('\n');
+    const bool ends_pair = code_point == '\n' && at > 0 && text[at - 1] == '\r';
     if (breaks_line(code_point) && !begins_pair) {
       const auto end = keep ? after : at - (ends_pair ? 1 : 0);
-      out.push_back(value::of(self.substr(begin, end - begin)));
+      out.add(text.substr(begin, end - begin));
       begin = after;
     }
     at = after;
   });
-  if (begin < self.size()) out.push_back(value::of(self.substr(begin)));
-  if (!spent.spend(16 * out.size())) return {};
-  return contain(spent, std::move(out));
+  if (begin < text.size()) out.add(text.substr(begin));
+  return out.as_list();
 }
 
 // What stands before a separator, itself and what follows; the whole text first or last where it is missing.
 value partition(budget& spent, s self, a given, bool last) {
   const auto* separator = given.text(spent, 0);
   if (!separator || separator->empty()) return spent.fail("partition() takes a string that is not empty");
-  const auto found = last ? self.rfind(*separator) : self.find(*separator);
+  const auto found = last ? find_last(self, *separator) : find_first(self, *separator);
   list parts{value::of(std::string()), value::of(std::string()), value::of(std::string())};
   if (found == std::string::npos) {
     parts[last ? 2 : 0] = value::of(self);

@@ -30,8 +30,7 @@ evaluator::flow evaluator::execute_one(const statement& one, std::string& out) {
     case kind::if_else:
       return if_else(one, out);
     case kind::for_loop:
-      for_loop(one, out);
-      break;
+      return for_loop(one, out);
     case kind::set:
       assign(one.bound, evaluate(*one.given));
       break;
@@ -70,19 +69,20 @@ evaluator::flow evaluator::if_else(const statement& one, std::string& out) {
   return flow::next;
 }
 
-void evaluator::for_loop(const statement& one, std::string& out) {
+// What the "else" leaves or goes on with is the loop around this one.
+evaluator::flow evaluator::for_loop(const statement& one, std::string& out) {
   const auto items = loop_items(one);
-  if (spent_.failed()) return;
+  if (spent_.failed()) return flow::next;
   if (items->empty()) {
     const scope::frame frame(scope_);
-    execute(one.otherwise, out);
-    return;
+    return execute(one.otherwise, out);
   }
   const auto seen = std::make_shared<std::optional<list>>();
   for (std::size_t index = 0; index < items->size() && spent_.spend(); ++index) {
     const auto state = std::make_shared<loop_state>(loop_state{items, index, seen});
     if (round(one, value(value::variant(state)), (*items)[index], out) == flow::stop_loop) break;
   }
+  return flow::next;
 }
 
 evaluator::flow evaluator::round(const statement& one, const value& loop, const value& item,

@@ -20,13 +20,14 @@ const value& first(const arguments& given) {
   return found ? *found : none_given;
 }
 
-bool is_case(const value& input, std::string (*change)(std::string_view)) {
-  return input.string() && *input.string() == change(*input.string()) &&
-         to_upper(*input.string()) != to_lower(*input.string());
+// Of what is printed.
+bool is_case(budget& spent, const value& input, std::string (*change)(std::string_view)) {
+  const auto text = to_text(spent, input);
+  return spent.spend(text.size()) && text == change(text) && to_upper(text) != to_lower(text);
 }
 
-bool divisible(budget& spent, const value& input, const value& by) {
-  return equal(spent, apply(spent, expression::op::modulo, input, by), value::of(std::int64_t{0}));
+bool leaves(budget& spent, const value& input, const value& by, std::int64_t rest) {
+  return equal(spent, apply(spent, expression::op::modulo, input, by), value::of(rest));
 }
 
 bool is_iterable(const value& input) {
@@ -79,11 +80,11 @@ const std::map<std::string, test, std::less<>>& tests() {
        }}},
       {"filter", {[](budget&, v input, a) { return names_something(input, has_filter); }}},
       {"test", {[](budget&, v input, a) { return names_something(input, has_test); }}},
-      {"lower", {[](budget&, v input, a) { return is_case(input, to_lower); }}},
-      {"upper", {[](budget&, v input, a) { return is_case(input, to_upper); }}},
-      {"odd", {[](budget& b, v input, a) { return !divisible(b, input, value::of(std::int64_t{2})); }}},
-      {"even", {[](budget& b, v input, a) { return divisible(b, input, value::of(std::int64_t{2})); }}},
-      {"divisibleby", {[](budget& b, v input, a given) { return divisible(b, input, first(given)); }, "num"}},
+      {"lower", {[](budget& b, v input, a) { return is_case(b, input, to_lower); }}},
+      {"upper", {[](budget& b, v input, a) { return is_case(b, input, to_upper); }}},
+      {"odd", {[](budget& b, v input, a) { return leaves(b, input, value::of(std::int64_t{2}), 1); }}},
+      {"even", {[](budget& b, v input, a) { return leaves(b, input, value::of(std::int64_t{2}), 0); }}},
+      {"divisibleby", {[](budget& b, v input, a given) { return leaves(b, input, first(given), 0); }, "num"}},
       {"in", {[](budget& b, v input, a given) { return contains(b, first(given), input); }, "seq"}},
       {"sameas", {[](budget& b, v input, a given) { return is_same(b, input, first(given)); }, "other"}},
       {"eq", equals},

@@ -140,11 +140,12 @@ value truncate(budget& spent, v input, a given) {
   const std::string end = given_end ? *given_end : "...";
   const auto leeway = given.integer(spent, 3).value_or(5);
   const auto all = characters(text);
-  const auto kept = length - static_cast<std::int64_t>(count_characters(end));
-  if (kept < 0 || leeway < 0) return spent.fail("truncate: the length must hold the end");
-  if (static_cast<std::int64_t>(all.size()) <= length + leeway) return value::of(text);
+  const auto size = static_cast<std::int64_t>(all.size());
+  const auto end_size = static_cast<std::int64_t>(count_characters(end));
+  if (length < end_size || leeway < 0) return spent.fail("truncate: the length must hold the end");
+  if (size <= length || size - length <= leeway) return value::of(text);
   std::string out;
-  for (std::int64_t at = 0; at < kept; ++at) out += all[static_cast<std::size_t>(at)];
+  for (std::int64_t at = 0; at < length - end_size; ++at) out += all[static_cast<std::size_t>(at)];
   if (!given.truth(1, false)) out.resize(std::min(out.size(), out.rfind(' ')));
   return value::of(out + end);
 }

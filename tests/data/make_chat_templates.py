@@ -208,6 +208,28 @@ l|join(', ', d=1)
 people|sort(attribute='age,name')|list|length if false else 1, [{'a': 1, 'b': 2}, {'a': 1, 'b': 1}, {'a': 0, 'b': 3}]|sort(attribute='a,b')|map(attribute='b')|list
 people|min(attribute='name')|length, ['b', 'A']|min, ['b', 'A']|min(true), ['a', 'B']|max
 [namespace(a=1), namespace(a=2)]|map(attribute='a')|list, ([namespace(a=5)] + l)[0].a, {'k': namespace(b=6)}.k.b
+'x'|truncate(9223372036854775807), 'abcdefgh'|truncate(5, leeway=9223372036854775807), 'abcdefgh'|truncate(3, true, '', 4), 'abcdefgh'|truncate(3, true, '', 5)
+'x'|truncate(-9223372036854775807 - 1)
+'7'.zfill(-9223372036854775807 - 1), '-7'.zfill(-9223372036854775807 - 1), '-7'.zfill(2), '+7'.zfill(3), ''.zfill(1)
+' a b c '.split(none, 1), ' a b c '.split(none, 0), ' a b '.split(none, 5), '  '.split(none, 0), ' a b c '.split(maxsplit=2), ' a '.split(none, 1)
+[{'a': 1}]|sort, {'k': {}}|dictsort(by='value'), [{'a': 1}]|groupby('b')|list|length, [{'a': 1}]|min, [{'a': 1}]|max, [none]|sort(attribute='x')
+[{'a': 1}, {'a': 2}]|sort
+[{'a': 1}, {'a': 2}]|max
+['b', 'A', 'a']|max, ['b', 'A', 'a']|min, ['b', 'B', 'a']|max, ['ä', 'Ä', 'A']|unique|list, ['b', 'B', 'a', 'A']|sort
+'éa'|first, 'aé'|last, ''|first is defined, ''|last is defined
+'%.2s|%.0s|%.9s|%5.1s|%.3r' % ('éab', 'ab', 'ab', 'éa', 'abc')
+1e400, -1e400, 1e-400, 5|round(-400), -5.5|round(-400), 1.25|round(400), 1234.5|round(-2, 'floor')
+1.25|round(400, 'ceil')
+5|round(-400, 'ceil')
+1.5 is odd, 1.0 is odd, -1 is odd, -2.0 is even, 2.5 is even, true is odd
+none is lower, 5 is lower, ['a'] is lower, ['A'] is upper, none is upper, true is lower, missing is lower, 1e300 is lower
+n[1:]
+i[1:]
+missing[1:]
+('a' * 5)|replace('a', 'bb', 2), 'aXbX'.replace('X', 'YY', 0), 'éa'.replace('', '-'), 'aaa'.replace('aa', 'b')
+dict(a=1, a=2)
+dict(a=1, **{'a': 2})
+{'b': 1}.a()
 """.strip("\n").split("\n")
 
 STATEMENTS = {
@@ -222,6 +244,7 @@ STATEMENTS = {
     "loop over a number": "{% for c in 5 %}{% endfor %}",
     "break and continue": "{% for x in range(10) %}{% if x == 2 %}{% continue %}{% endif %}{% if x > 5 %}{% break %}{% endif %}{{ x }}{% endfor %}.",
     "break of the inner loop": "{% for x in range(3) %}{% for y in range(5) %}{% if y > x %}{% break %}{% endif %}{{ y }}{% endfor %};{% endfor %}",
+    "break and continue in an inner loop's else": "{% for x in range(4) %}{{ x }}{% for y in [] %}{% else %}{% if x == 1 %}{% continue %}{% endif %}{% if x == 2 %}{% break %}{% endif %}{% endfor %}.{% endfor %}",
     "scopes": "{% set x = 1 %}{% for i in l %}{% set x = x + i %}{{ x }} {% endfor %}{{ x }}{% if true %}{% set x = 9 %}{% endif %}{{ x }}",
     "loop variable after the loop": "{% for q in l %}{% endfor %}{{ q }}|{{ loop }}",
     "namespaces": "{% set ns = namespace(n=0, s='') %}{% for i in l %}{% set ns.n = ns.n + i %}{% set ns.s = ns.s ~ i %}{% endfor %}{{ ns.n }}{{ ns.s }}{{ ns.missing }}",
@@ -275,6 +298,11 @@ STATEMENTS = {
     "call of no call": "{% call l %}x{% endcall %}",
     "a macro that may have a caller": "{% macro m() %}{{ caller() if caller is defined else 'alone' }}{% endmacro %}{{ m() }}{% call m() %}x{% endcall %}",
     "varargs and kwargs": "{% macro m(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, x=4) }}{{ m() }}",
+    "parameters named varargs and kwargs": "{% macro f(kwargs) %}{{ kwargs }}{% endmacro %}{{ f('A') }}{% macro g(varargs, a=1) %}{{ varargs }}{{ a }}{{ kwargs }}{% endmacro %}{{ g('B') }}{{ g('C', 2, z=3) }}",
+    "more than a parameter named varargs": "{% macro f(varargs) %}{{ varargs }}{% endmacro %}{{ f(1, 2) }}",
+    "another name than a parameter named kwargs": "{% macro f(kwargs) %}{{ kwargs }}{% endmacro %}{{ f(1, z=2) }}",
+    "macros held in a mapping": "{% macro f(x) %}<{{ x }}>{% endmacro %}{% set m = {'f': f, 'get': f, 'g': namespace(h=f)} %}{{ m.f(1) }}{{ m['f'](2) }}{{ m.g.h(3) }}{{ m.get('z') }}",
+    "a macro's argument given twice": "{% macro f(x) %}{{ x }}{% endmacro %}{{ f(x=1, x=2) }}",
     "nested targets": "{% for a, (b, c) in [(1, (2, 3))] %}{{ a }}{{ b }}{{ c }}{% endfor %}{% for (a, b) in [[4, 5]] %}{{ a }}{{ b }}{% endfor %}{% set (a, b) = (6, 7) %}{{ a }}{{ b }}{% set x, (y, z) = 1, 'pq' %}{{ x }}{{ y }}{{ z }}",
     "nested targets that do not fit": "{% for a, (b, c) in [(1, 2)] %}{% endfor %}",
     "namespaces in lists": "{% set ns = namespace(role='system', content='x') %}{% for m in [ns] + people %}{{ m.role }}{{ m.name }};{% endfor %}{% set ns.l = [ns] %}{{ ns.l[0].l[0].content }}{% set ns.n = namespace(q=1) %}{{ ns.n.q }}",

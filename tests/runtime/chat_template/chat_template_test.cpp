@@ -111,6 +111,59 @@ TEST(chat_template, stops_at_the_step_limit) {
   }
 }
 
+// Whatever the step that was the last one, what sorts must not see its order change.
+TEST(chat_template, a_sort_ends_well_wherever_its_steps_run_out) {
+  for (const char* source :
+       {"{{ [[1, 0, 0, 0], [2], [3], [4], [5], [6], [7], [2, 5], [9]]|sort|length }}",
+        "{{ {'a': [1, 0, 0, 0], 'b': [2], 'c': [3], 'd': [4], 'e': [5], 'f': [6], 'g': [7], 'h': [2, 5], "
+        "'i': [9]}|dictsort(by='value')|length }}",
+        "{{ [{'k': [1, 0]}, {'k': [2]}, {'k': [3]}, {'k': [4]}, {'k': [5]}, {'k': [6]}, {'k': [7]}, {'k': "
+        "[2, 5]}, {'k': [9]}]|groupby('k')|length }}"}) {
+    std::size_t steps = 1;
+    while (failure(source, {.max_steps = steps}).find("too many steps") != std::string::npos) ++steps;
+    EXPECT_EQ(failure(source, {.max_steps = steps}), "rendered: 9") << source;
+    EXPECT_GT(steps, 70U) << source;
+  }
+}
+
+TEST(chat_template, parts_of_a_text_are_paid_for_before_they_are_made) {
+  for (const char* source :
+       {"{{ ('a ' * 1000).split()|length }}", "{{ ('a ' * 1000).split(none, 990)|length }}",
+        "{{ ('a ' * 1000).rsplit(none, 990)|length }}", "{{ ('a ' * 1000).split(' ')|length }}",
+        "{{ ('a ' * 1000).rsplit(' ')|length }}", "{{ ('a\n' * 1000).splitlines()|length }}",
+        "{% for c in 'a' * 250 %}{% break %}{% endfor %}"}) {
+    EXPECT_NE(failure(source, {.max_steps = 120}).find("too many steps"), std::string::npos) << source;
+    EXPECT_TRUE(render(source, json::object(), {.max_steps = 300})) << source;
+  }
+}
+
+TEST(chat_template, a_text_has_a_first_and_a_last_character_without_a_list_of_them) {
+  EXPECT_EQ(failure("{{ ('a' * 1000 ~ 'b')|first }}", {.max_steps = 50}), "rendered: a");
+  EXPECT_EQ(failure("{{ ('a' * 1000 ~ 'b')|last }}", {.max_steps = 50}), "rendered: b");
+}
+
+// A text of 100,000 bytes costs 391 steps to make, and as many wherever it is gone through.
+TEST(chat_template, whatever_goes_through_a_long_text_pays_for_it) {
+  for (const char* expression :
+       {"[t, 'a']|unique|list", "[{'k': t}]|groupby('k')", "[t]|max", "'%.1s' % t", "t in {'a': 1}",
+        "{'a': 1}.get(t)", "{'a': 1}[t]", "d.copy()", "[1]|map('default', *l)", "[1]|select('in', *l)"}) {
+    const auto source = std::string("{% set t = 'A' * 100000 %}{{ ") + expression + " }}";
+    json context = {{"l", json::array()}, {"d", json::object()}};
+    for (int at = 0; at < 10'000; ++at) {
+      context["l"].push_back(at);
+      if (at < 2'000) context["d"][std::to_string(at)] = at;
+    }
+    const auto rendered = render(source, context, {.max_steps = 700});
+    ASSERT_FALSE(rendered) << source;
+    EXPECT_NE(rendered.error().message.find("too many steps"), std::string::npos)
+        << source << rendered.error().message;
+  }
+  EXPECT_NE(failure("{% set t = 'A' * 10000 %}{{ t.startswith((t ~ 'a', t ~ 'b', t ~ 'c', t ~ 'd')) }}",
+                    {.max_steps = 500})
+                .find("too many steps"),
+            std::string::npos);
+}
+
 TEST(chat_template, stops_at_the_output_limit) {
   const template_limits limits{.max_output = 1000};
   EXPECT_NE(failure("{{ 'abc' * 400 }}", limits).find("too long"), std::string::npos);
@@ -118,6 +171,8 @@ TEST(chat_template, stops_at_the_output_limit) {
             std::string::npos);
   EXPECT_NE(failure("{{ ('a' * 900).replace('a', 'bb') }}", limits).find("too long"), std::string::npos);
   EXPECT_NE(failure("{{ 'a' * 9000000000000000000 }}").find("too long"), std::string::npos);
+  EXPECT_EQ(failure("{{ ('a' * 900).replace('b', 'ccc')|length }}", limits), "rendered: 900");
+  EXPECT_EQ(failure("{{ ('a' * 900).replace('a', 'bb', 100)|length }}", limits), "rendered: 1000");
 }
 
 TEST(chat_template, stops_where_a_list_or_a_padding_gets_too_long) {
