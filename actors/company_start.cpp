@@ -26,15 +26,20 @@ bool is_child_of_a_company() {
   return parent != nullptr && parent == std::to_string(::getppid());
 }
 
+// The sizes of its steps are those that the engine is opened for.
+scheduler_limits scheduling_of(const company_options& options) {
+  scheduler_limits limits = options.scheduling;
+  limits.max_num_seqs = options.engine.max_num_seqs;
+  limits.max_num_batched_tokens = options.engine.max_num_batched_tokens;
+  return limits;
+}
+
 company_limits limits_at_start(const company_options& options) {
-  company_limits out{.scheduling = options.scheduling,
-                     .request_timeout = options.request_timeout,
-                     .queue_timeout = options.queue_timeout,
-                     .step_deadline = options.step_deadline,
-                     .connections = {}};
-  out.scheduling.max_num_seqs = options.engine.max_num_seqs;
-  out.scheduling.max_num_batched_tokens = options.engine.max_num_batched_tokens;
-  return out;
+  return {.scheduling = scheduling_of(options),
+          .request_timeout = options.request_timeout,
+          .queue_timeout = options.queue_timeout,
+          .step_deadline = options.step_deadline,
+          .connections = {}};
 }
 
 result<void> check(const company_options& options) {
@@ -62,9 +67,7 @@ result<void> check(const company_options& options) {
 }
 
 result<scheduler_limits> limits_of(const company_options& options, const loaded_engine& engine) {
-  scheduler_limits limits = options.scheduling;
-  limits.max_num_seqs = options.engine.max_num_seqs;
-  limits.max_num_batched_tokens = options.engine.max_num_batched_tokens;
+  scheduler_limits limits = scheduling_of(options);
   limits.max_model_len = engine.max_model_len;
   limits.end_tokens = end_tokens(*engine.vocabulary);
   if (const auto fits = check_prompt_fits_step(limits); !fits) return tl::unexpected<error>(fits.error());

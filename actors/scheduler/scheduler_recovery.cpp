@@ -76,8 +76,8 @@ void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
 // Whoever waits is looked for among prefixes, and shares a prompt, as with the one before.
 void scheduler_state::tell_requests() {
   for (engine_request& request : scheduler_->requests_for_new_cache()) {
-    auto told = std::make_shared<const engine_request>(std::move(request));
-    out_.send(kv_cache_, msg::add_sequence{told->id}, engine_request_ptr(told));
+    const request_id id = request.id;
+    out_.send(kv_cache_, msg::add_sequence{id}, std::make_shared<const engine_request>(std::move(request)));
   }
 }
 

@@ -84,10 +84,6 @@ bool all_characters(s self, bool (*is)(std::uint32_t)) {
   return all;
 }
 
-bool is_alphabetic(std::uint32_t c) {
-  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
-}
 bool is_decimal(std::uint32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND;
 }

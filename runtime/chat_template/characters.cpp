@@ -125,9 +125,14 @@ std::string_view strip(std::string_view text, side where, std::string_view drop)
   return text;
 }
 
+bool is_alphabetic(std::uint32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
 bool is_word_character(std::uint32_t c) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return c == '_' || (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+  return c == '_' || is_alphabetic(c) ||
          (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
 }
 

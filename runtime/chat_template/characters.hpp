@@ -27,6 +27,7 @@ std::size_t count_characters(std::string_view text);
 std::string_view first_characters(std::string_view text, std::size_t most);
 
 bool is_white_space(std::uint32_t code_point);     // str.isspace()
+bool is_alphabetic(std::uint32_t code_point);      // str.isalpha()
 bool is_word_character(std::uint32_t code_point);  // \w of regular expressions
 enum class side { left, right, both };
 // str.strip(); empty `drop`: white space.

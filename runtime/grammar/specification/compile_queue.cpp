@@ -9,11 +9,6 @@
 
 namespace troupe::grammar {
 
-grammar_limits quick_limits(grammar_limits limits) {
-  limits.max_compile_steps = std::max<std::uint64_t>(limits.max_compile_steps / 128, 1);
-  return limits;
-}
-
 namespace {
 
 // None of those that wait takes longer than its steps allow: some seconds each.
@@ -27,6 +22,11 @@ compile_queue::compiled too_many_wait() {
 }
 
 }  // namespace
+
+grammar_limits quick_limits(grammar_limits limits) {
+  limits.max_compile_steps = std::max<std::uint64_t>(limits.max_compile_steps / 128, 1);
+  return limits;
+}
 
 bool compile_queue::job::is_wanted_by(const std::string& tenant) const {
   return std::ranges::find(who, tenant, &waiter::tenant) != who.end();

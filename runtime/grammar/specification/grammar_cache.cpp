@@ -60,9 +60,9 @@ void grammar_cache::put(const spec_key& spec, const vocabulary& words, const com
   if (found == by_key_.end()) return;
   entry& which = *found->second;
   sum_with(which) -= which.bytes;
-  which.outcome = outcome;
-  sum_with(which) += which.bytes;
+  bytes_ += which.bytes;
   if (outcome) {
+    which.outcome = outcome;
     (*outcome)->count_in(grammars_);
   } else {
     remember_refusal(which, outcome.error(), now);
