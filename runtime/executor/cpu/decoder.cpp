@@ -14,6 +14,9 @@ namespace {
 // Up to this many rows, each member prepares all activations for itself: cheaper than one more barrier.
 constexpr std::int32_t rows_prepared_alone = 2;
 
+// What a panel adds to an item's reading, in rows: of u4_min 320 bytes for 32 inputs, of a row 64.
+constexpr std::int32_t rows_of_panel = 5;
+
 // Row widths in floats: whole panels, and an odd number of cache lines, so that rows do not all fall into the
 // same cache sets.
 std::size_t padded(std::int32_t count) { return (((static_cast<std::size_t>(count) + 15) / 16) | 1) * 16; }
@@ -156,31 +159,59 @@ const kernels::activation_rows& decoder::prepare(std::int32_t member, const fuse
     for (std::int32_t row = 0; row < rows; ++row) fill(own, row);
     return own.rows();
   }
-  for (std::int64_t row = team_.claim(1); row < rows; row = team_.claim(1)) {
-    fill(shared_, static_cast<std::int32_t>(row));
-  }
+  each_row(rows, [&](std::int32_t row) { fill(shared_, row); });
   team_.barrier();
   return shared_.rows();
 }
 
-std::int32_t decoder::panels_at_once(std::int32_t panels) const {
-  return std::max(1, panels / (team_.size() * plan_.items_per_member));
+// As many items as the plan says, cut so that each reads the least from afar: its rows of activations and its
+// panels.
+decoder::product_grid decoder::grid_of(std::int32_t rows, std::int32_t panels) const {
+  const std::int32_t items = team_.size() * plan_.items_per_member;
+  const auto cost = [](const product_grid& grid) {
+    return grid.rows_at_once + rows_of_panel * grid.panels_at_once;
+  };
+  product_grid best{rows, panels, rows, std::max(1, panels / items)};
+  for (std::int32_t split = 2; split <= items && rows / split >= least_rows_at_once; split *= 2) {
+    product_grid grid = best;
+    grid.rows_at_once = (rows / split + least_rows_at_once - 1) / least_rows_at_once * least_rows_at_once;
+    grid.panels_at_once = std::max(1, panels / std::max(1, items / split));
+    if (cost(grid) < cost(best)) best = grid;
+  }
+  return best;
+}
+
+decoder::product_item decoder::item_of(const product_grid& grid, std::int64_t item) {
+  const std::int32_t row = static_cast<std::int32_t>(item / grid.across()) * grid.rows_at_once;
+  const std::int32_t panel = static_cast<std::int32_t>(item % grid.across()) * grid.panels_at_once;
+  return {row, std::min(row + grid.rows_at_once, grid.rows), panel,
+          std::min(panel + grid.panels_at_once, grid.panels)};
+}
+
+void decoder::multiply_item(const kernels::packed_matrix& part, const product_item& item,
+                            const kernels::activation_rows& input, float* out, std::size_t out_stride,
+                            bool accumulate) {
+  const auto first = static_cast<std::size_t>(item.first_row);
+  kernels::activation_rows rows = input;
+  rows.values += first * input.value_stride;
+  rows.groups += first * input.groups_per_row;  // whole blocks
+  kernels_.matmul(part, item.first_panel, item.last_panel, rows, item.last_row - item.first_row,
+                  out + first * out_stride, out_stride, accumulate);
 }
 
 void decoder::multiply(const fused_linear& linear, const kernels::activation_rows& input, std::int32_t rows,
                        float* out, std::size_t out_stride, bool accumulate) {
-  const std::int32_t step = panels_at_once(linear.panels);
-  for (std::int64_t claimed = team_.claim(step); claimed < linear.panels; claimed = team_.claim(step)) {
-    const auto first = static_cast<std::int32_t>(claimed);
-    const std::int32_t last = std::min(first + step, linear.panels);
+  const product_grid grid = grid_of(rows, linear.panels);
+  for (std::int64_t claimed = team_.claim(1); claimed < grid.items(); claimed = team_.claim(1)) {
+    const product_item item = item_of(grid, claimed);
     std::int32_t before = 0;
     for (std::size_t i = 0; i < linear.parts.size(); ++i) {
       const kernels::packed_matrix& part = linear.parts[i];
-      const std::int32_t from = std::max(first - before, 0);
-      const std::int32_t to = std::min(last - before, part.panels);
-      if (from < to) {
-        kernels_.matmul(part, from, to, input, rows, out + linear.columns[i], out_stride, accumulate);
-      }
+      product_item within = item;
+      within.first_panel = std::max(item.first_panel - before, 0);
+      within.last_panel = std::min(item.last_panel - before, part.panels);
+      if (within.first_panel < within.last_panel)
+        multiply_item(part, within, input, out + linear.columns[i], out_stride, accumulate);
       before += part.panels;
     }
   }
@@ -188,17 +219,16 @@ void decoder::multiply(const fused_linear& linear, const kernels::activation_row
 
 void decoder::gate_and_up(const fused_linear& linear, const kernels::activation_rows& input,
                           std::int32_t rows) {
-  const std::int32_t panels = linear.parts[0].panels;
-  const std::int32_t step = panels_at_once(panels);
   float* up = gate_.data() + linear.columns[1];
-  for (std::int64_t claimed = team_.claim(step); claimed < panels; claimed = team_.claim(step)) {
-    const auto first = static_cast<std::int32_t>(claimed);
-    const std::int32_t last = std::min(first + step, panels);
-    kernels_.matmul(linear.parts[0], first, last, input, rows, gate_.data(), gate_width_, false);
-    kernels_.matmul(linear.parts[1], first, last, input, rows, up, gate_width_, false);
-    const std::size_t column = static_cast<std::size_t>(first) * kernels::panel_outputs;
-    const std::int32_t count = (last - first) * kernels::panel_outputs;
-    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+  const product_grid grid = grid_of(rows, linear.parts[0].panels);
+  for (std::int64_t claimed = team_.claim(1); claimed < grid.items(); claimed = team_.claim(1)) {
+    const product_item item = item_of(grid, claimed);
+    multiply_item(linear.parts[0], item, input, gate_.data(), gate_width_, false);
+    multiply_item(linear.parts[1], item, input, up, gate_width_, false);
+    const std::size_t column = static_cast<std::size_t>(item.first_panel) * kernels::panel_outputs;
+    const std::int32_t count = (item.last_panel - item.first_panel) * kernels::panel_outputs;
+    for (auto row = static_cast<std::size_t>(item.first_row); row < static_cast<std::size_t>(item.last_row);
+         ++row) {
       float* gate = gate_.data() + row * gate_width_ + column;
       kernels_.silu_multiply(gate, up + row * gate_width_ + column, count, gate);
     }
@@ -208,15 +238,14 @@ void decoder::gate_and_up(const fused_linear& linear, const kernels::activation_
 void decoder::rotate_and_store(const device_batch& batch, const packed_layer& weights, std::int32_t layer) {
   const std::int32_t block_size = pool_.layout().block_size;
   const auto store = kernels_.kv(pool_.dtype()).store;
-  for (std::int64_t claimed = team_.claim(1); claimed < batch.num_rows(); claimed = team_.claim(1)) {
-    const auto row = static_cast<std::int32_t>(claimed);
+  each_row(batch.num_rows(), [&](std::int32_t row) {
     place_heads(row, weights);
     const float* values = qkv_.data() + static_cast<std::size_t>(row) * qkv_width_;
     const std::int32_t slot = batch.slots[static_cast<std::size_t>(row)];
     if (slot == no_slot) {  // nor may anybody attend for it: what stands there is an older step's
       std::fill_n(attended_.begin() + static_cast<std::ptrdiff_t>(row * attention_width_), attention_width_,
                   0.0F);
-      continue;
+      return;
     }
     for (std::int32_t head = 0; head < config_.num_kv_heads; ++head) {
       const float* key = values + weights.qkv.columns[1] + head * config_.head_dim;
@@ -225,7 +254,7 @@ void decoder::rotate_and_store(const device_batch& batch, const packed_layer& we
       store(key, value, config_.head_dim, pool_.place(slot / block_size, offset),
             pool_.tile(slot / block_size, offset, layer, head));
     }
-  }
+  });
 }
 
 // Biases, per-head norms, rotation, and 1/sqrt(head_dim) into the queries.

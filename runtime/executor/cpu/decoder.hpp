@@ -2,6 +2,7 @@
 // barriers: norm + QKV | rotation + KV write | attention | output + residual | norm + gate + up + SiLU | down
 // + residual.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -57,6 +58,27 @@ class decoder {
   static constexpr std::int32_t head_rows = 32;  // rows of logits held at once
 
  private:
+  // The work items of a product: so many rows times so many panels, those of the same rows behind each other.
+  struct product_grid {
+    std::int32_t rows;
+    std::int32_t panels;
+    std::int32_t rows_at_once;
+    std::int32_t panels_at_once;
+
+    std::int32_t across() const { return (panels + panels_at_once - 1) / panels_at_once; }
+    std::int64_t items() const { return std::int64_t{across()} * ((rows + rows_at_once - 1) / rows_at_once); }
+  };
+  struct product_item {
+    std::int32_t first_row;
+    std::int32_t last_row;
+    std::int32_t first_panel;
+    std::int32_t last_panel;
+  };
+
+  // From so many rows on they are split among work items, each of so many at least.
+  static constexpr std::int32_t least_rows_at_once = 64;
+  static_assert(least_rows_at_once % kernels::row_block == 0);
+
   void run_member(std::int32_t member, const device_batch& batch, std::int32_t layers);
   void embed(const device_batch& batch);
   void run_layer(std::int32_t member, const device_batch& batch, std::int32_t layer);
@@ -69,7 +91,21 @@ class decoder {
                                           const float* values, std::size_t stride,
                                           const std::vector<float>* norm,
                                           const std::int32_t* indices = nullptr);
-  std::int32_t panels_at_once(std::int32_t panels) const;
+  void multiply_item(const kernels::packed_matrix& part, const product_item& item,
+                     const kernels::activation_rows& input, float* out, std::size_t out_stride,
+                     bool accumulate);
+  // Inside a task: act(row) for each of `rows` rows, by whichever member has claimed it. Many rows are
+  // claimed some at a time: what stands side by side stays in one core's cache.
+  template <class Act>
+  void each_row(std::int32_t rows, const Act& act) {
+    const std::int32_t step = rows >= least_rows_at_once ? kernels::row_block : 1;
+    for (std::int64_t first = team_.claim(step); first < rows; first = team_.claim(step)) {
+      const std::int32_t last = std::min(static_cast<std::int32_t>(first) + step, rows);
+      for (auto row = static_cast<std::int32_t>(first); row < last; ++row) act(row);
+    }
+  }
+  product_grid grid_of(std::int32_t rows, std::int32_t panels) const;
+  static product_item item_of(const product_grid& grid, std::int64_t item);
 
   model_ptr source_;
   const model_config& config_;
