@@ -14,9 +14,6 @@ namespace {
 // Up to this many rows, each member prepares all activations for itself: cheaper than one more barrier.
 constexpr std::int32_t rows_prepared_alone = 2;
 
-// What a panel adds to an item's reading, in rows: of u4_min 320 bytes for 32 inputs, of a row 64.
-constexpr std::int32_t rows_of_panel = 5;
-
 // Row widths in floats: whole panels, and an odd number of cache lines, so that rows do not all fall into the
 // same cache sets.
 std::size_t padded(std::int32_t count) { return (((static_cast<std::size_t>(count) + 15) / 16) | 1) * 16; }
@@ -164,28 +161,19 @@ const kernels::activation_rows& decoder::prepare(std::int32_t member, const fuse
   return shared_.rows();
 }
 
-// As many items as the plan says, cut so that each reads the least from afar: its rows of activations and its
-// panels.
-decoder::product_grid decoder::grid_of(std::int32_t rows, std::int32_t panels) const {
-  const std::int32_t items = team_.size() * plan_.items_per_member;
-  const auto cost = [](const product_grid& grid) {
-    return grid.rows_at_once + rows_of_panel * grid.panels_at_once;
-  };
-  product_grid best{rows, panels, rows, std::max(1, panels / items)};
-  for (std::int32_t split = 2; split <= items && rows / split >= least_rows_at_once; split *= 2) {
-    product_grid grid = best;
-    grid.rows_at_once = (rows / split + least_rows_at_once - 1) / least_rows_at_once * least_rows_at_once;
-    grid.panels_at_once = std::max(1, panels / std::max(1, items / split));
-    if (cost(grid) < cost(best)) best = grid;
-  }
-  return best;
-}
-
-decoder::product_item decoder::item_of(const product_grid& grid, std::int64_t item) {
-  const std::int32_t row = static_cast<std::int32_t>(item / grid.across()) * grid.rows_at_once;
-  const std::int32_t panel = static_cast<std::int32_t>(item % grid.across()) * grid.panels_at_once;
-  return {row, std::min(row + grid.rows_at_once, grid.rows), panel,
-          std::min(panel + grid.panels_at_once, grid.panels)};
+product_grid decoder::grid_of(const fused_linear& linear, std::int32_t rows, std::int32_t panels) const {
+  std::size_t bytes = 0;
+  for (const kernels::packed_matrix& part : linear.parts)
+    bytes += part.panel_bytes * static_cast<std::size_t>(part.panels);
+  const auto inputs = static_cast<std::size_t>(linear.inputs);
+  const std::size_t of_codes = inputs / kernels::group_inputs * sizeof(kernels::quantized_group);
+  return product_grid(
+      {.rows = rows,
+       .panels = panels,
+       .row_bytes = (linear.reads_codes ? of_codes : 0) + (linear.reads_values ? inputs * sizeof(float) : 0),
+       .panel_bytes = bytes / static_cast<std::size_t>(panels),
+       .members = team_.size(),
+       .items_per_member = plan_.items_per_member});
 }
 
 void decoder::multiply_item(const kernels::packed_matrix& part, const product_item& item,
@@ -201,9 +189,9 @@ void decoder::multiply_item(const kernels::packed_matrix& part, const product_it
 
 void decoder::multiply(const fused_linear& linear, const kernels::activation_rows& input, std::int32_t rows,
                        float* out, std::size_t out_stride, bool accumulate) {
-  const product_grid grid = grid_of(rows, linear.panels);
+  const product_grid grid = grid_of(linear, rows, linear.panels);
   for (std::int64_t claimed = team_.claim(1); claimed < grid.items(); claimed = team_.claim(1)) {
-    const product_item item = item_of(grid, claimed);
+    const product_item item = grid.item(claimed);
     std::int32_t before = 0;
     for (std::size_t i = 0; i < linear.parts.size(); ++i) {
       const kernels::packed_matrix& part = linear.parts[i];
@@ -220,9 +208,9 @@ void decoder::multiply(const fused_linear& linear, const kernels::activation_row
 void decoder::gate_and_up(const fused_linear& linear, const kernels::activation_rows& input,
                           std::int32_t rows) {
   float* up = gate_.data() + linear.columns[1];
-  const product_grid grid = grid_of(rows, linear.parts[0].panels);
+  const product_grid grid = grid_of(linear, rows, linear.parts[0].panels);
   for (std::int64_t claimed = team_.claim(1); claimed < grid.items(); claimed = team_.claim(1)) {
-    const product_item item = item_of(grid, claimed);
+    const product_item item = grid.item(claimed);
     multiply_item(linear.parts[0], item, input, gate_.data(), gate_width_, false);
     multiply_item(linear.parts[1], item, input, up, gate_width_, false);
     const std::size_t column = static_cast<std::size_t>(item.first_panel) * kernels::panel_outputs;

@@ -13,6 +13,7 @@
 #include "runtime/executor/cpu/kv_pool.hpp"
 #include "runtime/executor/cpu/packed_model.hpp"
 #include "runtime/executor/cpu/paged_attention.hpp"
+#include "runtime/executor/cpu/product_grid.hpp"
 #include "runtime/executor/cpu/step_plan.hpp"
 #include "runtime/executor/device_batch.hpp"
 #include "runtime/executor/executor.hpp"
@@ -58,27 +59,6 @@ class decoder {
   static constexpr std::int32_t head_rows = 32;  // rows of logits held at once
 
  private:
-  // The work items of a product: so many rows times so many panels, those of the same rows behind each other.
-  struct product_grid {
-    std::int32_t rows;
-    std::int32_t panels;
-    std::int32_t rows_at_once;
-    std::int32_t panels_at_once;
-
-    std::int32_t across() const { return (panels + panels_at_once - 1) / panels_at_once; }
-    std::int64_t items() const { return std::int64_t{across()} * ((rows + rows_at_once - 1) / rows_at_once); }
-  };
-  struct product_item {
-    std::int32_t first_row;
-    std::int32_t last_row;
-    std::int32_t first_panel;
-    std::int32_t last_panel;
-  };
-
-  // From so many rows on they are split among work items, each of so many at least.
-  static constexpr std::int32_t least_rows_at_once = 64;
-  static_assert(least_rows_at_once % kernels::row_block == 0);
-
   void run_member(std::int32_t member, const device_batch& batch, std::int32_t layers);
   void embed(const device_batch& batch);
   void run_layer(std::int32_t member, const device_batch& batch, std::int32_t layer);
@@ -94,18 +74,19 @@ class decoder {
   void multiply_item(const kernels::packed_matrix& part, const product_item& item,
                      const kernels::activation_rows& input, float* out, std::size_t out_stride,
                      bool accumulate);
-  // Inside a task: act(row) for each of `rows` rows, by whichever member has claimed it. Many rows are
-  // claimed some at a time: what stands side by side stays in one core's cache.
+  // Inside a task: act(row) for each of `rows` rows, by whichever member has claimed it. Where there are many
+  // for each member they are claimed some at a time: what stands side by side stays in one core's cache.
   template <class Act>
   void each_row(std::int32_t rows, const Act& act) {
-    const std::int32_t step = rows >= least_rows_at_once ? kernels::row_block : 1;
+    const std::int32_t step = rows >= 4 * team_.size() * kernels::row_block ? kernels::row_block : 1;
     for (std::int64_t first = team_.claim(step); first < rows; first = team_.claim(step)) {
       const std::int32_t last = std::min(static_cast<std::int32_t>(first) + step, rows);
       for (auto row = static_cast<std::int32_t>(first); row < last; ++row) act(row);
     }
   }
-  product_grid grid_of(std::int32_t rows, std::int32_t panels) const;
-  static product_item item_of(const product_grid& grid, std::int64_t item);
+  // The linear's matrices by `panels` work units of panels: all of its own, or those of the first matrix
+  // where an item takes the same ones of each.
+  product_grid grid_of(const fused_linear& linear, std::int32_t rows, std::int32_t panels) const;
 
   model_ptr source_;
   const model_config& config_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/dispatch.hpp"
+#include "runtime/executor/cpu/step_plan.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/reference_model.hpp"
 #include "tests/support/tiny_model.hpp"
@@ -86,6 +87,30 @@ TEST(cpu_executor, every_kernel_path_gives_the_same_bits) {
         if (expected.empty()) expected = flatten(driver[sequence]);
         EXPECT_TRUE(same_bits(flatten(driver[sequence]), expected))
             << table->name << " " << to_string(type) << " " << dtype;
+      }
+    }
+  }
+}
+
+// Long enough that products are cut along their rows too.
+TEST(cpu_executor, every_plan_gives_the_same_bits_of_a_long_prompt_on_every_kernel_path) {
+  const auto model =
+      test::load_from_memory(test::tiny_model({.weights = gguf::tensor_type::q4_1, .context_length = 1024}));
+  std::mt19937 random(6);
+  const auto prompt = random_prompt(330, model->config.vocab_size, random);
+  std::vector<float> expected;
+  for (const kernels::kernel_table* table : kernels::available_kernels()) {
+    for (const std::int32_t threads : {1, 2, 3}) {
+      const auto device = make(model, options(threads, 16, table->name, "f16"));
+      for (const step_plan& plan : step_plans::candidates()) {
+        const step_plan_trial trial(*device->plans(), plan);
+        executor_driver driver(*device);
+        const auto sequence = driver.add(prompt, with_all_logprobs(model));
+        driver.step({{sequence, 330}});
+        if (expected.empty()) expected = flatten(driver[sequence]);
+        ASSERT_FALSE(expected.empty());
+        EXPECT_TRUE(same_bits(flatten(driver[sequence]), expected))
+            << table->name << ", " << threads << " threads, " << to_string(plan);
       }
     }
   }
