@@ -27,11 +27,11 @@ void chunk_stream::append(std::size_t index, const stream_event& event, std::str
   if (!event.prompt_tokens.empty())
     from.so_far.prompt_tokens = static_cast<std::int32_t>(event.prompt_tokens.size());
   from.so_far.cached_tokens += event.cached_tokens;
+  if (!event.warnings.empty()) from.warnings = event.warnings;
   const std::optional<error> failure = event.end ? failure_of(*event.end) : std::nullopt;
   if (!from.started && options_.kind == answer_kind::chat && !failure) {
     stream_event opening;
     opening.prompt_tokens = event.prompt_tokens;
-    opening.warnings = event.warnings;
     append_chunk(index, {}, opening, nullptr, out);
   }
   from.so_far.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
@@ -105,7 +105,7 @@ void chunk_stream::append_chunk(std::size_t index, const piece& brings, const st
     chunk.key("prompt_token_ids");
     write_ids(chunk, event.prompt_tokens);
   }
-  if (first) write_warnings(chunk, event.warnings);
+  if (first) write_warnings(chunk, std::exchange(of.warnings, {}));
   if (options_.continuous_usage) {
     chunk.key("usage");
     write_usage(chunk, of.so_far);

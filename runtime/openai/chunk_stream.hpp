@@ -26,6 +26,7 @@ class chunk_stream final : public answer_stream {
   struct choice {
     tool_call_reader calls = {};  // used where tools are offered
     bool started = false;
+    std::vector<std::string> warnings = {};  // for its first chunk
     text_position at;
     usage so_far = {};
   };

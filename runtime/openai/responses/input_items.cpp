@@ -144,7 +144,7 @@ class item_reader {
 
 result<json> messages_of_items(const json& input, const json& instructions) {
   item_reader reader;
-  if (!instructions.is_null()) reader.add_instructions(instructions);
+  if (instructions.is_string() && instructions != "") reader.add_instructions(instructions);
   if (input.is_string()) {
     if (auto added = reader.add({{"role", "user"}, {"content", input}}, "input"); !added)
       return tl::unexpected(added.error());

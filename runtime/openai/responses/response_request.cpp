@@ -16,6 +16,7 @@
 #include "runtime/json/json_writer.hpp"
 #include "runtime/openai/field_reader.hpp"
 #include "runtime/openai/responses/input_items.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::openai {
 namespace {
@@ -168,22 +169,24 @@ class response_reader {
     made_.emplace_back("messages", std::move(*messages));
   }
 
-  // OpenAI's limits: it is repeated in the answer.
+  // OpenAI's limits, in characters: it is repeated in the answer.
   void read_metadata() {
-    constexpr std::size_t most = 16, longest_name = 64, longest_value = 512;
+    constexpr std::size_t most = 16;
+    constexpr std::int64_t longest_name = 64, longest_value = 512;
     const json* const metadata = fields_.find("metadata");
     if (metadata == nullptr) return;
     const bool is_known =
         metadata->is_object() && metadata->size() <= most &&
         std::ranges::all_of(metadata->items(), [](const auto& member) {
-          return member.key().size() <= longest_name && member.value().is_string() &&
-                 member.value().template get_ref<const std::string&>().size() <= longest_value;
+          return utf8_length(member.key()) <= longest_name && member.value().is_string() &&
+                 utf8_length(member.value().template get_ref<const std::string&>()) <= longest_value;
         });
     if (!is_known)
-      fields_.reject("metadata",
-                     fmt::format("metadata must be an object of up to {} strings of up to {} bytes, whose "
-                                 "names have up to {}",
-                                 most, longest_value, longest_name));
+      fields_.reject(
+          "metadata",
+          fmt::format("metadata must be an object of up to {} strings of up to {} characters, whose "
+                      "names have up to {}",
+                      most, longest_value, longest_name));
   }
 
   // Nothing where it is absent; an object otherwise, or an error.

@@ -334,6 +334,18 @@ TEST(chunk_stream, tells_a_warning_once) {
   EXPECT_FALSE(chunks[1].contains("warnings"));
 }
 
+TEST(chunk_stream, a_completion_keeps_its_warnings_until_it_has_text) {
+  stream_event held = first_event();
+  held.text.clear();  // it may be the beginning of a stop string
+  held.warnings = {"cut"};
+  stream_event next = first_event();
+  const auto chunks =
+      chunks_of({.kind = answer_kind::completion, .stream = true}, false, {held, next, last_event()});
+  EXPECT_EQ(chunks[0]["choices"][0]["text"], "Hel");
+  EXPECT_EQ(chunks[0]["warnings"], nlohmann::json::parse(R"(["cut"])"));
+  EXPECT_FALSE(chunks[1].contains("warnings"));
+}
+
 TEST(request_status, tells_of_each_choice_and_of_the_one_that_is_least_far) {
   request_state running;
   running.phase = request_phase::running;

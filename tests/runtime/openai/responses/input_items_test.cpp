@@ -15,6 +15,8 @@ json read(const std::string& input, const json& instructions = nullptr) {
   return messages ? *messages : json(messages.error().param + ": " + messages.error().message);
 }
 
+TEST(input_items, empty_instructions_are_none) { EXPECT_EQ(read(R"("a")", ""), read(R"("a")")); }
+
 TEST(input_items, a_string_is_what_the_user_says_and_instructions_come_first) {
   EXPECT_EQ(read(R"("hi")"), json::parse(R"([{"role":"user","content":"hi"}])"));
   EXPECT_EQ(read(R"("hi")", "Be brief."),

@@ -71,6 +71,19 @@ TEST(response_request, an_answer_repeats_what_it_was_asked) {
       << *served->echoed_members;
 }
 
+TEST(response_request, metadata_is_limited_in_characters) {
+  const auto with = [](std::size_t name, std::size_t value) {
+    std::string sent = R"("input":"a","metadata":{")";
+    for (std::size_t i = 0; i < name; ++i) sent += "é";
+    sent += R"(":")";
+    for (std::size_t i = 0; i < value; ++i) sent += "東";
+    return parse(sent + "\"}");
+  };
+  EXPECT_TRUE(with(64, 512).has_value());
+  EXPECT_FALSE(with(65, 512).has_value());
+  EXPECT_FALSE(with(64, 513).has_value());
+}
+
 TEST(response_request, what_is_repeated_has_the_form_of_openai_s_types) {
   const auto members = [](const std::string& sent) { return echoed(*parse(R"("input":"a",)" + sent)); };
   const std::string nested = R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":)";
