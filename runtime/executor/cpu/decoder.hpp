@@ -84,8 +84,7 @@ class decoder {
       for (auto row = static_cast<std::int32_t>(first); row < last; ++row) act(row);
     }
   }
-  // The linear's matrices by `panels` work units of panels: all of its own, or those of the first matrix
-  // where an item takes the same ones of each.
+  // `panels`: the linear's, or its first matrix's where an item takes the same panels of each.
   product_grid grid_of(const fused_linear& linear, std::int32_t rows, std::int32_t panels) const;
 
   model_ptr source_;

@@ -29,7 +29,8 @@ product_grid::cut product_grid::cut_into(const product_work& work, std::int32_t 
   return out;
 }
 
-product_grid::product_grid(const product_work& work) : rows_(work.rows), panels_(work.panels) {
+product_grid::product_grid(const product_work& work)
+    : rows_(work.rows), panels_(work.panels), cut_(cut_into(work, 1)) {
   // Of the member who finds most to do, in rows times panels.
   const auto busiest = [&](const cut& by) {
     const std::int64_t items = std::int64_t{by.bands} * by.across;
@@ -39,23 +40,19 @@ product_grid::product_grid(const product_work& work) : rows_(work.rows), panels_
     return static_cast<std::size_t>(by.rows_at_once) * work.row_bytes +
            static_cast<std::size_t>(by.panels_at_once) * work.panel_bytes;
   };
-  const cut whole = cut_into(work, 1);
-  cut best = whole;
+  const cut whole = cut_;
   const std::int32_t most = std::min(work.rows / least_rows, work.members * work.items_per_member);
   for (std::int32_t bands = 2; bands <= most; bands *= 2) {
     const cut other = cut_into(work, bands);
-    if (busiest(other) <= most_uneven * busiest(whole) && read(other) < read(best)) best = other;
+    if (busiest(other) <= most_uneven * busiest(whole) && read(other) < read(cut_)) cut_ = other;
   }
-  rows_at_once_ = best.rows_at_once;
-  panels_at_once_ = best.panels_at_once;
-  bands_ = best.bands;
-  across_ = best.across;
 }
 
 product_item product_grid::item(std::int64_t index) const {
-  const std::int32_t row = static_cast<std::int32_t>(index / across_) * rows_at_once_;
-  const std::int32_t panel = static_cast<std::int32_t>(index % across_) * panels_at_once_;
-  return {row, std::min(row + rows_at_once_, rows_), panel, std::min(panel + panels_at_once_, panels_)};
+  const std::int32_t row = static_cast<std::int32_t>(index / cut_.across) * cut_.rows_at_once;
+  const std::int32_t panel = static_cast<std::int32_t>(index % cut_.across) * cut_.panels_at_once;
+  return {row, std::min(row + cut_.rows_at_once, rows_), panel,
+          std::min(panel + cut_.panels_at_once, panels_)};
 }
 
 }  // namespace troupe

@@ -28,7 +28,7 @@ class product_grid {
  public:
   explicit product_grid(const product_work& work);
 
-  std::int64_t items() const { return std::int64_t{bands_} * across_; }
+  std::int64_t items() const { return std::int64_t{cut_.bands} * cut_.across; }
   // Every row meets every panel in one of the items; those of the same rows are behind each other.
   product_item item(std::int64_t index) const;
 
@@ -43,10 +43,7 @@ class product_grid {
 
   std::int32_t rows_;
   std::int32_t panels_;
-  std::int32_t rows_at_once_;
-  std::int32_t panels_at_once_;
-  std::int32_t bands_;
-  std::int32_t across_;
+  cut cut_;
 };
 
 }  // namespace troupe

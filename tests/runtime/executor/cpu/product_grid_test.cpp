@@ -36,11 +36,9 @@ std::size_t read_by_one(const product_grid& grid, const product_work& work) {
          static_cast<std::size_t>(first.last_panel - first.first_panel) * work.panel_bytes;
 }
 
-// Ranges of panels for all rows: what weights that cost everything are cut into.
+// Ranges of panels for all rows: a single row cannot be split.
 product_grid panels_alone(product_work work) {
-  work.row_bytes = 0;
-  work.panel_bytes = 1;
-  work.rows = std::min(work.rows, 1);
+  work.rows = 1;
   return product_grid(work);
 }
 
